@@ -110,14 +110,17 @@ def excerpt(text: str, matches: Sequence[Span], most: int, lead: int = 80) -> Ex
     return Excerpt(text[start:end], spans, start, start, len(text) - end)
 
 
-def marked(text: str, matches: Sequence[Span]) -> str:
-    """Text as HTML with `<mark>` around its matches; parts outside the text or inside an earlier span are passed over."""
+def marked(text: str, matches: Sequence[Span], current: Span | None = None) -> str:
+    """Text as HTML with `<mark>` around its matches (`current` in a class of its own); parts outside the text or inside an
+    earlier span are passed over.
+    """
     parts: list[str] = []
     done = 0
     for span in sorted(matches):
         start, end = max(span.start, done), min(span.end, len(text))
         if start < end:
-            parts += [visible(text[done:start]), "<mark>", visible(text[start:end]), "</mark>"]
+            mark = '<mark class="wb-now">' if span == current else "<mark>"
+            parts += [visible(text[done:start]), mark, visible(text[start:end]), "</mark>"]
             done = end
     return "".join((*parts, visible(text[done:])))
 

@@ -7,9 +7,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from colours import contrast
 from visiting import expect, listening, settled
-
-from workbench.charts.layout import contrast
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -100,7 +99,7 @@ def test_a_folder_is_indexed_from_the_page_and_searched(page: Any, empty_server:
     box = page.get_by_role("textbox", name="Files and folders, one a line")
     box.fill("/no/such/folder")
     page.get_by_role("button", name="Start indexing").click()
-    expect(page.get_by_role("alert")).to_contain_text("There is no file or folder /no/such/folder")
+    expect(page.get_by_text("There is no file or folder /no/such/folder")).to_be_visible()
     box.fill(str(source))
     page.get_by_role("button", name="Start indexing").click()
     expect(page.get_by_role("button", name="Stop")).to_be_visible()

@@ -281,3 +281,20 @@ def test_a_saved_search_is_found_again_and_deleted(page: Any, server: str) -> No
     page.get_by_role("button", name="tea time").click()
     page.wait_for_url(lambda url: "tea" in url and "columns=keyword" in url)
     expect(region(page, "Keyword").locator("article").first).to_be_attached()
+
+
+def test_quick_moves_through_a_document_are_all_made(page: Any, server: str) -> None:
+    """Pressed faster than the address follows: each is made, Back undoes one, and a turned page keeps the document."""
+    page.goto(f"{server}/document?{urlencode({'path': 'long.txt', 'q': 'word', 'lines': '1-1'})}")
+    expect(page.get_by_text("8,000 matches", exact=True)).to_be_visible()
+    settled(page)
+    for n in range(1, 6):
+        page.keyboard.press("n")
+        expect(page.get_by_text(f"Match {n} of 8,000")).to_be_visible()  # drawn; the address may come later
+    page.wait_for_url(lambda url: "match=5" in url)
+    settled(page)
+    assert address(page) == {"path": "long.txt", "q": "word", "match": "5"}
+    page.go_back()
+    expect(page.get_by_text("Match 4 of 8,000")).to_be_visible()
+    page.keyboard.press("n")
+    expect(page.get_by_text("Match 5 of 8,000")).to_be_visible()

@@ -69,7 +69,10 @@ def test_a_snapshot_that_names_a_model_is_run_when_it_may_be_loaded(
     assert all(name in snapshot._repr_html_() for name in snapshot.models)
     checked = snapshot.verify(sample)
     assert not checked.ran
-    assert [name in one.said[0] for name, one in zip(snapshot.models, checked.searches, strict=True)] == [True, True]
+    assert [name in one.differences[0] for name, one in zip(snapshot.models, checked.searches, strict=True)] == [
+        True,
+        True,
+    ]
     assert snapshot.verify(sample, load_models=True).ran
     with wb.open_corpus(sample_path, sample.principal, served=True) as served:
         assert not snapshot.verify(served, load_models=True).ran

@@ -365,7 +365,7 @@ def saved_by_the_app(corpus: wb.Corpus, query: str) -> Snapshot:
     """A search a column, as the Snapshots page saves them; a slider was moved meanwhile."""
     state, finder = AppState(query=query), page_finder.Finder()
     for plan in (state.plan.replace({"fusion.k": 5, "limit": 3}), state.plan):
-        found = [finder.find(corpus, page_finder.Asked(query), c.mode, plan) for c in state.columns]
+        found = [finder.find(corpus, page_finder.Request(query), c.mode, plan) for c in state.columns]
     return Snapshot.of([f.result for f in found if f.result is not None])
 
 
@@ -379,7 +379,7 @@ def test_what_the_app_saves_verifies_and_an_edited_document_is_named(tmp_path: P
         kept = [Snapshot.load(saved_by_the_app(corpus, query).to_bytes()) for query in QUERIES]
         for one in kept:
             found = one.verify(corpus)
-            assert (found.ok, found.ran, [c.said for c in found.searches if c.said]) == (True, True, [])
+            assert (found.ok, found.ran, [c.differences for c in found.searches if c.differences]) == (True, True, [])
         (matched,) = (s for s in kept[0].searches[0].funnel if (s.step, s.source) == ("match", "grep"))
         assert (matched.left, matched.reason) == (100, "234 lines in 140 files match: at least 100 chunks")
     (files / "d007.md").write_text("another text\n", encoding="utf-8")

@@ -44,7 +44,7 @@ from workbench.snapshot.snapshot import Library
 from workbench.store.access import filters
 from workbench.store.lexical import query
 from workbench.store.lexical.synonyms import load_vocabulary
-from workbench.ui.finder import Asked, Finder
+from workbench.ui.finder import Finder, Request
 from workbench.ui.state import PARAMS, from_params
 from workbench.ui.views import document, judge
 from workbench.ui.views.document import read_target
@@ -337,7 +337,7 @@ def test_addresses(own: wb.Corpus) -> None:
             readable(sentence)
         again, nothing = from_params(state.to_params())
         assert (again, nothing) == (state, ())
-        asked = Asked(state.query, state.keywords, state.filters, state.context)
+        asked = Request(state.query, state.keywords, state.filters, state.context)
         finder = Finder()
         with nothing_named_is_opened():
             for column in state.columns[:2]:

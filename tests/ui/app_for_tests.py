@@ -84,8 +84,8 @@ def document_body(at: AppTest) -> str:
 
 
 def bodies(at: AppTest) -> list[str]:
-    """Every piece of HTML on the page."""
-    return [e.proto.body for e in at.get("html")]
+    """Every piece of HTML on the page, and the messages over it."""
+    return [e.proto.body for e in at.get("html")] + [e.value.replace("\\", "") for e in at.toast]
 
 
 def column(at: AppTest, mode: str) -> str:

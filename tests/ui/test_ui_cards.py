@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from workbench import markup as t
 from workbench.records import Span, Unavailable
-from workbench.ui.components import cards, links
+from workbench.ui.components import cards
 
 
 def test_a_card_says_rank_label_score_distance_and_citation() -> None:
@@ -65,8 +65,8 @@ def test_a_grep_card_shows_numbered_lines_around_the_first_match() -> None:
     assert "<mark>line 20</mark>" in shown
     assert "quote=word+word" in cards.document_link(hit(text="word " * 200, start_line=4, end_line=4))
     assert "quote" not in cards.document_link(hit())
-    assert links.document("a.md") == "document?path=a.md"
-    full = links.document(
+    assert cards.document_address("a.md") == "document?path=a.md"
+    full = cards.document_address(
         "a & b/ü#1.xlsx", document_id="d1", lines=(4, 9), locator="sheet=S&row=4", asked={"q": "rain = snow"}
     )
     assert parts(full) == {

@@ -209,4 +209,3 @@ def test_colours_differ_for_every_colour_vision() -> None:
                 assert np.linalg.norm(seen(one, matrix) - seen(other, matrix)) > 0.2
     assert layout.source_colour("vector") == layout.GREEN != layout.source_colour("vector:other")
     assert layout.source_colour("unknown") == GREY
-    assert layout.contrast("#000000", "#FFFFFF") == pytest.approx(21.0)

@@ -17,7 +17,7 @@ from workbench.errors import CorpusLocked, UsageError
 from workbench.records import Principal
 from workbench.store import locks
 from workbench.ui import runs
-from workbench.ui.runs import Asked, Status
+from workbench.ui.runs import Request, Status
 from workbench.ui.views.corpus import PARTS, progress_text
 
 Open = Callable[..., AppTest]
@@ -182,15 +182,15 @@ def test_a_second_run_is_refused_while_one_lives_and_a_dead_one_is_failed(tmp_pa
     (folder / "lock").touch()
     held = locks.exclusive(folder / "lock")
     assert held is not None
-    runs.write(folder, Status(runs.RUNNING, Asked(("/x",)), started=1.0, step="embed", done=5, total=10))
+    runs.write(folder, Status(runs.RUNNING, Request(("/x",)), started=1.0, step="embed", done=5, total=10))
     with held:
         said = runs.status(tmp_path / "corpus")
         assert said is not None
         assert said.alive
         with pytest.raises(CorpusLocked, match="going on"):
-            runs.start(tmp_path / "corpus", Asked(("/x",)))
+            runs.start(tmp_path / "corpus", Request(("/x",)))
     (folder / "log").write_text("Traceback\nMemoryError: too big\n")
-    runs.write(folder, Status(runs.RUNNING, Asked(("/x",)), started=1.0))
+    runs.write(folder, Status(runs.RUNNING, Request(("/x",)), started=1.0))
     said = runs.status(tmp_path / "corpus")
     assert said is not None
     assert (said.state, said.alive) == (runs.FAILED, False)
@@ -200,12 +200,12 @@ def test_a_second_run_is_refused_while_one_lives_and_a_dead_one_is_failed(tmp_pa
 @pytest.mark.parametrize("name", ["", "  ", "a b", "../x", "a'b"])
 def test_a_collection_needs_a_name(name: str) -> None:
     with pytest.raises(UsageError, match="not a name of a collection"):
-        runs.asked_of(("/x",), name, None)
+        runs.request_of(("/x",), name, None)
 
 
 def test_progress_is_said_in_words_and_counted_in_bars() -> None:
     said = Status(
-        runs.RUNNING, Asked(("/x",)), started=100.0, step="embed", done=5, total=10, rate=2.5, seconds_left=120.0
+        runs.RUNNING, Request(("/x",)), started=100.0, step="embed", done=5, total=10, rate=2.5, seconds_left=120.0
     )
     assert progress_text(said, 130.0) == "Indexing /x, for 30 s, 2.5 a second, about 2 min left in this step"
     tokens = np.array([0, 1, 5, 5, 199, 200, 2000])
@@ -224,7 +224,7 @@ def test_a_run_is_stopped_and_leaves_the_corpus_as_it_was(tmp_path: Path, monkey
     for n in range(400):
         (source / f"{n}.md").write_text(f"# Note {n}\n\n" + f"words of {n}. " * 300)
     corpus = tmp_path / "corpus"
-    runs.start(corpus, runs.asked_of([str(source)], "docs", None))
+    runs.start(corpus, runs.request_of([str(source)], "docs", None))
     runs.stop(corpus)
     for process in list(runs._started):
         process.wait(120)
@@ -232,7 +232,7 @@ def test_a_run_is_stopped_and_leaves_the_corpus_as_it_was(tmp_path: Path, monkey
     assert said is not None
     assert said.state == runs.STOPPED, said
     assert not (corpus / "current").exists()
-    runs.start(corpus, runs.asked_of([str(source / "1.md")], "docs", None))
+    runs.start(corpus, runs.request_of([str(source / "1.md")], "docs", None))
     for process in list(runs._started):
         process.wait(120)
     said = runs.status(corpus)

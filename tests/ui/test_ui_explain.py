@@ -54,7 +54,7 @@ def test_without_a_query_it_says_what_to_do_and_a_kept_answer_has_no_times(open_
     assert len(at.get("plotly_chart")) == len(PICTURES)
     explain(open_app, small_corpus, q=QUERY)
     at = explain(open_app, small_corpus, q=QUERY)
-    assert "its answer was kept" in all_text(at)
+    assert "its answer is cached" in all_text(at)
     assert not [e for e in at.get("plotly_chart") if e.proto.id.endswith("wb.w.explain.timings")]
     assert 'class="wb-places"' in table(at)
 

@@ -197,7 +197,7 @@ def test_a_grade_taken_back_is_asked_again_though_the_passage_has_one_of_its_par
     wb.index([source], corpus=folder, collection=["whole", "docs"], encoder="hashing", workers=0)
     with wb.open_corpus(folder) as opened:
         opened.judging.sets.create("tea", ["boil water"])
-        made = Round.begin(opened, Choice("tea", "ann", ("default sources=keyword",), 10))
+        made = Round(opened, Choice("tea", "ann", ("default sources=keyword",), 10))
         graded = []
         while (found := made.next()) is not None:
             query, candidate = found

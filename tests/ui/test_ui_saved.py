@@ -120,10 +120,10 @@ def sends(monkeypatch: pytest.MonkeyPatch) -> Callable[[AppTest, Any], AppTest]:
     def component() -> Callable[..., None]:
         import streamlit as st
 
-        def drawn(key: str, data: dict[str, float], on_event_change: Callable[[], None]) -> None:
+        def drawn(key: str, data: dict[str, float], on_events_change: Callable[[], None]) -> None:
             def changed() -> None:
-                st.session_state[key] = {"event": {"events": json.loads(st.session_state["sent"])}}
-                on_event_change()
+                st.session_state[key] = {"events": json.loads(st.session_state["sent"])}
+                on_events_change()
 
             st.text_input("Event", key="sent", on_change=changed)
 

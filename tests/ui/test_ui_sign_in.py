@@ -199,7 +199,7 @@ def test_who_may_index_does_so_for_their_tenant_below_its_folders(
     assert said == {"X is not below a folder that you may index"}
     signed_in(tenant="cedar")
     assert auth.indexing_roots() == ()
-    run = runs.Status(runs.RUNNING, runs.Asked(("/x",), tenant="acme"))
+    run = runs.Status(runs.RUNNING, runs.Request(("/x",), tenant="acme"))
     assert corpus_view._own(run, Principal("acme", ("indexer",)))
     assert not corpus_view._own(run, Principal("birch", ("indexer",)))
 
@@ -208,9 +208,9 @@ def test_the_run_checks_its_paths_again(tmp_path: Path) -> None:
     """A link that was swapped in since they were typed leads nowhere."""
     (tmp_path / "run").mkdir()
     (tmp_path / "mine").symlink_to(tmp_path)
-    asked = runs.Asked((str(tmp_path / "mine"),), below=(str(tmp_path / "mine"),))
+    asked = runs.Request((str(tmp_path / "mine"),), below=(str(tmp_path / "mine"),))
     runs.write(tmp_path / "run", runs.Status(runs.STARTING, asked))
-    ended = runs.run(tmp_path / "run", tmp_path / "corpus")
+    ended = runs.execute(tmp_path / "run", tmp_path / "corpus")
     assert (ended.state, ended.reason) == (runs.FAILED, "A path is not below a folder that may be indexed")
     assert not (tmp_path / "corpus").exists()
 

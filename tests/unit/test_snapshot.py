@@ -110,7 +110,7 @@ def test_verify_runs_the_searches_again_or_says_why_not(
         assert forged.verify().digests
         checked = wb.Snapshot.load(forged.to_bytes()).verify(sample)
         assert not checked.ok, column
-        assert column in checked.searches[0].said[0]
+        assert column in checked.searches[0].differences[0]
     with wb.open_corpus(sample_path, wb.Principal("birch")) as other:
         assert "the corpus is open as tenant birch" in snapshot.verify(other).asked
     (tmp_path / "a.md").write_text("# A\n\nsomething else\n")

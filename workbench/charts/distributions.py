@@ -128,23 +128,16 @@ def distribution_figure(
         bars |= {"customdata": counts.to_list(), "hovertemplate": hover, "marker": {"color": colour}}
         bars["name"] = f"{name} ({total:,})"
         traces.append(bars)
-    shapes, said = [], []
+    shapes, notes = [], []
     for at, name, colour, dash in ((now, "now", GREY, "dot"), (threshold, "proposed", CUT, "dash")):
         if at is None:
             continue
         shapes.append(upright(at, colour, dash))
         right = name == "proposed" if now is None or threshold is None else at >= max(now, threshold)
-        text = {
-            "text": f"{name} {at:.4g}",
-            "font": {"color": colour},
-            "x": at,
-            "y": 1,
-            "yref": "paper",
-            "showarrow": False,
-        }
         side = {"xanchor": "left", "xshift": 4} if right else {"xanchor": "right", "xshift": -4}
-        said.append({**text, **side, "yanchor": "bottom"})
+        place = {"x": at, "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False, **side}
+        notes.append({"text": f"{name} {at:.4g}", "font": {"color": colour}, **place})
     legend, margin = {"orientation": "h", "y": 1.1, "yanchor": "bottom"}, {"l": 8, "r": 8, "t": 48, "b": 8}
     axes = {"xaxis": axis(title), "yaxis": axis("share of its kind")}
     layout: dict[str, Any] = {"barmode": "overlay", "bargap": 0, "showlegend": True, "legend": legend, "margin": margin}
-    return figure(traces, height, shapes=shapes, annotations=said, **layout, **axes)
+    return figure(traces, height, shapes=shapes, annotations=notes, **layout, **axes)

@@ -215,10 +215,10 @@ def _bumps(
     down["tickvals"] = [depth_of(t, even) for t in ticks] + absent
     down["ticktext"] = [*map(str, ticks), *([ABSENT] if absent else [])]
     beside = {"showarrow": False, "xanchor": "left", "xshift": 10, "x": columns[-1]}
-    said = [{**beside, "y": heights[-1], "text": short} for (_, short), heights in zip(names, depths, strict=True)]
+    texts = [{**beside, "y": heights[-1], "text": short} for (_, short), heights in zip(names, depths, strict=True)]
     layout: dict[str, Any] = {"showlegend": True, "legend": LEGEND_BELOW, "hovermode": "closest"}
     layout["margin"] = {"l": 8, "r": right, "t": 8, "b": 8}
-    return figure(traces, height, xaxis=across, yaxis=down, annotations=said if len(rows) <= 24 else [], **layout)
+    return figure(traces, height, xaxis=across, yaxis=down, annotations=texts if len(rows) <= 24 else [], **layout)
 
 
 def _direction(one: int | None, other: int | None) -> str:
@@ -310,8 +310,8 @@ def score_figure(fused: Fused, x: str, y: str, *, height: int = 340) -> Any:
     for label, at in _by_label(fused, np.ones(len(rows), bool)):
         sizes = [13 if i < 3 else 10 if i < 10 else 6 for i in at]
         marker = {"symbol": _SYMBOLS[label], "size": sizes, "line": {"width": 0.5, "color": GREY}}
-        said = [[i + 1, name_of(fused.candidates.paths[int(rows[i])])] for i in at]
-        traces.append(_scatter(label, values[0][at], values[1][at], marker, said))
+        points = [[i + 1, name_of(fused.candidates.paths[int(rows[i])])] for i in at]
+        traces.append(_scatter(label, values[0][at], values[1][at], marker, points))
     line = {"type": "line", "line": {"color": GREY, "width": 1, "dash": "dot"}}
     shapes = [
         {"x0": borders[0], "x1": borders[0], "y0": 0, "y1": 1, "yref": "paper", **line},
@@ -335,13 +335,13 @@ def _scatter(
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     marker: dict[str, Any],
-    said: list[list[Any]],
+    points: list[list[Any]],
     more: str = "",
 ) -> dict[str, Any]:
-    """Points of one label; `said` has rank, path (and what `more` names) of each."""
+    """Points of one label; `points` has rank, path (and what `more` names) of each."""
     hover = "rank %{customdata[0]}: %{customdata[1]}" + more + "<extra></extra>"
     marker = {"color": LABELS[label], **marker}
-    return dots(x.tolist(), y.tolist(), marker=marker, customdata=said, name=str(label), hovertemplate=hover)
+    return dots(x.tolist(), y.tolist(), marker=marker, customdata=points, name=str(label), hovertemplate=hover)
 
 
 def iso_line(
@@ -384,7 +384,7 @@ def _gain(fused: Fused, column: Column) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def _raw(column: Column) -> NDArray[np.float64]:
-    """Raw score of every row: what the source said, else what it computes; NaN where it cannot."""
+    """Raw score of every row: what the source gave, else what it computes; NaN where it cannot."""
     return np.where(np.isnan(column.score), column.computed, column.score)
 
 
@@ -414,12 +414,12 @@ def plane_figure(
         ]
         sizes = [15 if g is not None else 11 if i < last else 7 for i, g in given]
         rim = {"width": [2 if g is not None else 1 for _, g in given], "color": GREY}
-        said = [
+        points = [
             [i + 1, name_of(fused.candidates.paths[int(rows[i])]), "" if g is None else f", grade {g}"]
             for i, g in given
         ]
         marker = {"symbol": shapes, "size": sizes, "line": rim}
-        traces.append(_scatter(label, x[at], y[at], marker, said, "%{customdata[2]}"))
+        traces.append(_scatter(label, x[at], y[at], marker, points, "%{customdata[2]}"))
     names = (scores[0].source, scores[1].source)
     if additive and len(fused) and known.any() and all(n in fused.ranks for n in names):
         last = min(last, len(fused))

@@ -119,7 +119,7 @@ def wins_figure(frame: pl.DataFrame, measure: str, names: tuple[str, str], *, he
     """
     moved = [row for row in frame.iter_rows(named=True) if abs(row["difference"]) > 1e-12]
     won = sum(row["difference"] > 0 for row in moved)  # of all of them, before any bar is left out
-    said = f"queries: {won} better, {len(moved) - won} worse, {frame.height - len(moved)} equal"
+    counts = f"queries: {won} better, {len(moved) - won} worse, {frame.height - len(moved)} equal"
     if len(moved) > MOST_POINTS:  # the ends say most
         moved = moved[: MOST_POINTS // 2] + moved[-MOST_POINTS // 2 :]
     trace = {
@@ -133,5 +133,5 @@ def wins_figure(frame: pl.DataFrame, measure: str, names: tuple[str, str], *, he
         "hovertemplate": "%{customdata[1]}<br>%{customdata[2]:.3f} to %{customdata[3]:.3f}<extra></extra>",
     }
     side = f"{name_of(measure)}: {name_of(names[1], 24)}<br>minus {name_of(names[0], 24)}"  # upright: one line would be cut
-    axes = {"xaxis": axis(said, showticklabels=False), "yaxis": axis(side)}
+    axes = {"xaxis": axis(counts, showticklabels=False), "yaxis": axis(side)}
     return figure([trace], height, bargap=0.05, clickmode="event+select", **axes)

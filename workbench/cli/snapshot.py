@@ -166,8 +166,8 @@ def verify(o: Given) -> None:
     else:
         output.line(found.verdict)
         for one in (*found.searches, *found.evaluations):
-            for said in one.said:
-                output.line(f"  {one.what}: {said}")
+            for difference in one.differences:
+                output.line(f"  {one.what}: {difference}")
     raise SystemExit(0 if found.ok else 1)
 
 

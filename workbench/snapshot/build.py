@@ -269,8 +269,8 @@ def _candidates(number: int, result: SearchResult, rows: Rows) -> None:
             raw = float(column.score[int(fused.records[column.source][position])]) if rank else None
             far = raw is not None and plan_fields.base_of(column.source) == "vector"
             distance = float(to_distance(np.array(raw), metric)) if far else None
-            said = (column.source, rank or None, _finite(raw), _finite(distance), contribution)
-            rows["sources"].append((number, position + 1, *said))
+            evidence = (column.source, rank or None, _finite(raw), _finite(distance), contribution)
+            rows["sources"].append((number, position + 1, *evidence))
 
 
 def _passage(number: int, at: int, hit: Hit, places: Mapping[str, int]) -> tuple[Any, ...]:

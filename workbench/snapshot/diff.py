@@ -22,7 +22,7 @@ from workbench.evaluate.statistics import paired_difference
 from workbench.plan import fields as plan_fields
 from workbench.ranking.agreement import jaccard, overlap, rbo
 from workbench.records import Principal
-from workbench.snapshot.schema import Content, SavedEvaluation, SavedSearch, name_of_row
+from workbench.snapshot.schema import Content, SavedSearch, name_of_row
 
 if TYPE_CHECKING:
     import polars
@@ -34,7 +34,6 @@ ABSENT = "(not there)"
 _SILENT = ("cache_seconds",)
 """Settings that change no result."""
 _NAMED = 3
-Row = Mapping[str, Any]
 _T = TypeVar("_T")
 
 
@@ -45,6 +44,19 @@ def _table(rows: Sequence[tuple[Any, ...]], schema: str) -> polars.DataFrame:
     types: dict[str, Any] = {"S": pl.String, "I": pl.Int64, "F": pl.Float64}
     named = (pair.rpartition(":") for pair in schema.split())
     return pl.DataFrame(list(rows), schema={name: types[kind] for name, _, kind in named}, orient="row")
+
+
+def _pairs(
+    first: Sequence[_T], second: Sequence[_T], alike: Sequence[Callable[[_T, _T], bool]]
+) -> Iterator[tuple[int, int]]:
+    """Positions of what is alike in two lists, each once: by the first way to be alike, then by the next."""
+    left, free = dict(enumerate(first)), dict(enumerate(second))
+    for same in alike:
+        for two, other in list(free.items()):
+            one = next((n for n, value in left.items() if same(value, other)), None)
+            if one is not None:
+                del left[one], free[two]
+                yield one, two
 
 
 # --- the corpora ----------------------------------------------------------------------------------------------------------
@@ -67,44 +79,23 @@ class Changes:
     encoders: bool = False
 
     @property
-    def kinds(self) -> tuple[tuple[str, Mapping[str, str]], ...]:
+    def kinds(self) -> Mapping[str, Mapping[str, str]]:
         """Each way to change with its documents."""
-        return ("added", self.added), ("changed", self.changed), ("removed", self.removed)
-
-    def own(self, document_id: str) -> str:
-        """What happened to one document, or ""."""
-        for kind, found in self.kinds:
-            if document_id in found:
-                return "its document changed" if kind == "changed" else f"its document was {kind}"
-        return ""
+        return {"added": self.added, "changed": self.changed, "removed": self.removed}
 
     @property
     def words(self) -> str:
         """The corpus's changes, or ""."""
-        counts = [f"{counted(len(found), 'document')} {kind}" for kind, found in self.kinds if found]
+        counts = [f"{counted(len(found), 'document')} {kind}" for kind, found in self.kinds.items() if found]
         return ", ".join(counts + (["documents cut or read differently"] if self.recut else []))
 
     def documents(self) -> Iterator[str]:
         """How many documents came, changed and went, with the first names."""
-        for kind, found in self.kinds:
+        for kind, found in self.kinds.items():
             if found:
                 names = list(found.values())
                 more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
                 yield f"{counted(len(names), 'document')} {kind} ({', '.join(names[:_NAMED])}{more})"
-
-    def sentences(self, first: Snapshot, second: Snapshot) -> Iterator[str]:
-        """The changes of corpus, encoder, principal and versions, each in words."""
-        yield from self.documents()
-        if self.recut:
-            yield "the same documents were cut or read differently"
-        if self.encoders:
-            yield f"another encoder ({_encoders(first)}; then {_encoders(second)})"
-        if first.about.principal != second.about.principal:
-            yield f"searched as somebody else ({who(first.about.principal)}; then {who(second.about.principal)})"
-
-
-def _encoders(snapshot: Snapshot) -> str:
-    return ", ".join(f"{e.name} {e.digest[:8]}" for e in snapshot.about.origin.encoders) or "none"
 
 
 def who(principal: Principal | None) -> str:
@@ -124,12 +115,14 @@ def changed_documents(first: Snapshot, second: Snapshot) -> Changes:
     return replace(found, recut=same and one.digest != two.digest, encoders=encoders)
 
 
-def changed_since(first: Snapshot, two: Mapping[str, tuple[str, str]]) -> Changes:
-    """What came, changed and went since a snapshot: `two` has each document's path and content now, by id."""
-    one = _documents(first)
-    added = {i: path for i, (path, _) in two.items() if i not in one}
-    removed = {i: path for i, (path, _) in one.items() if i not in two}
-    return Changes(added, {i: path for i, (path, text) in two.items() if i in one and one[i][1] != text}, removed)
+def changed_since(first: Snapshot, now: Mapping[str, tuple[str, str]]) -> Changes:
+    """What came, changed and went since a snapshot: `now` has each document's path and content, by id."""
+    then = _documents(first)
+    return Changes(
+        {i: path for i, (path, _) in now.items() if i not in then},
+        {i: path for i, (path, text) in now.items() if i in then and then[i][1] != text},
+        {i: path for i, (path, _) in then.items() if i not in now},
+    )
 
 
 def _documents(snapshot: Snapshot) -> dict[str, tuple[str, str]]:
@@ -143,11 +136,10 @@ def _documents(snapshot: Snapshot) -> dict[str, tuple[str, str]]:
 def settings_of(search: SavedSearch) -> dict[str, str]:
     """Everything that was set for a search, as text: its plan's fields, and mode, keywords, filter and context."""
     request = {"mode": search.mode, "keywords": search.keywords, "filter": search.filters, "context": search.context}
-    shown = {name: plan_fields.show(value) for name, value in search.settings.items() if name not in _SILENT}
-    return {**request, **shown}
+    return request | {n: plan_fields.show(v) for n, v in search.settings.items() if n not in _SILENT}
 
 
-def pairs_of(snapshots: Sequence[Snapshot]) -> tuple[tuple[str, tuple[int | None, ...]], ...]:
+def _searches(snapshots: Sequence[Snapshot]) -> tuple[tuple[str, tuple[int | None, ...]], ...]:
     """Each query with the number of its search in every snapshot.
 
     Searches of one query are paired by mode first, then as they come: one that was run in two modes is two.
@@ -155,64 +147,28 @@ def pairs_of(snapshots: Sequence[Snapshot]) -> tuple[tuple[str, tuple[int | None
     rows: list[tuple[str, str]] = []  # query and mode, where each was seen first
     columns: list[dict[int, int]] = []  # of each snapshot, row -> number of its search
     for snapshot in snapshots:
-        asked = [(search.title, search.mode) for search in snapshot.searches]
-        numbers = dict(_pairs(rows, asked, (lambda a, b: a == b, lambda a, b: a[0] == b[0])))
-        for n in sorted({*range(len(asked))} - {*numbers.values()}):
+        requests = [(search.title, search.mode) for search in snapshot.searches]
+        numbers = dict(_pairs(rows, requests, (lambda a, b: a == b, lambda a, b: a[0] == b[0])))
+        for n in sorted({*range(len(requests))} - {*numbers.values()}):
             numbers[len(rows)] = n
-            rows.append(asked[n])
+            rows.append(requests[n])
         columns.append(numbers)
     return tuple((query, tuple(numbers.get(n) for numbers in columns)) for n, (query, _) in enumerate(rows))
 
 
-def _pairs(
-    first: Sequence[_T], second: Sequence[_T], alike: Sequence[Callable[[_T, _T], bool]]
-) -> Iterator[tuple[int, int]]:
-    """Positions of what is alike in two lists, each once: by the first way to be alike, then by the next."""
-    left = dict(enumerate(first))
-    free = dict(enumerate(second))
-    for same in alike:
-        for two, other in list(free.items()):
-            one = next((n for n, value in left.items() if same(value, other)), None)
-            if one is not None:
-                del left[one], free[two]
-                yield one, two
-
-
-@dataclass(frozen=True)
-class Causes:
-    """Everything that differs between two searches of one query: settings (before, after), the corpus's changes in words,
-    encoder, principal, versions of packages.
+def _causes(first: Snapshot, one: int, second: Snapshot, two: int, changes: Changes) -> tuple[list[str], str]:
+    """What differs between search `one` of the first snapshot and search `two` of the second: everything but the corpus and the
+    versions of packages, and all of it in words; versions are named only where nothing else differs.
     """
-
-    settings: Mapping[str, tuple[str, str]]
-    corpus: str
-    encoder: bool
-    principal: bool
-    versions: tuple[str, ...]
-
-    @property
-    def listed(self) -> list[str]:
-        """What differs but the versions, in words."""
-        said = [f"setting {name} ({was or 'none'} to {now or 'none'})" for name, (was, now) in self.settings.items()]
-        said += [f"corpus ({self.corpus})"] if self.corpus else []
-        return said + ["encoder"] * self.encoder + ["who searched"] * self.principal
-
-    @property
-    def words(self) -> str:
-        """All of it in words; versions only where nothing else differs."""
-        versions = f"versions ({', '.join(self.versions)})" if self.versions else "nothing that the snapshots record"
-        return ", ".join(self.listed) or versions
-
-
-def causes_of(first: Snapshot, one: int, second: Snapshot, two: int, changes: Changes) -> Causes:
-    """Everything that differs between search `one` of the first snapshot and search `two` of the second."""
     before, after = settings_of(first.searches[one]), settings_of(second.searches[two])
-    values = {n: (before.get(n, "default"), after.get(n, "default")) for n in dict.fromkeys([*before, *after])}
-    settings = {name: pair for name, pair in values.items() if pair[0] != pair[1]}
+    values = {n: (before.get(n, "default"), after.get(n, "default")) for n in (before | after)}
+    settings = [f"setting {n} ({was or 'none'} to {now or 'none'})" for n, (was, now) in values.items() if was != now]
+    others = ["encoder"] * changes.encoders + ["who searched"] * (first.about.principal != second.about.principal)
+    corpus = [f"corpus ({changes.words})"] if changes.words else []
     old, new = first.about.packages, second.about.packages
-    versions = tuple(n for n in sorted({*old, *new}) if old.get(n) != new.get(n))
-    principal = first.about.principal != second.about.principal
-    return Causes(settings, changes.words, changes.encoders, principal, versions)
+    versions = ", ".join(n for n in sorted({*old, *new}) if old.get(n) != new.get(n))
+    fallback = f"versions ({versions})" if versions else "nothing that the snapshots record"
+    return settings + others, ", ".join(settings + corpus + others) or fallback
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,24 +190,29 @@ class Moved:
     why: str
 
 
-def moved_rows(
-    first: Content, one: int, second: Content, two: int, changes: Changes, causes: Causes
-) -> tuple[Moved, ...]:
-    """Every result of either search, those of the second first, each by its rank."""
-    before, after = _candidates(first, one), _candidates(second, two)
-    same = {i: i for i in before if i in after}
-    starts = {_start(row): i for i, row in after.items() if i not in before}
-    for chunk_id, row in before.items():
-        if chunk_id not in same and _start(row) in starts:
-            same[chunk_id] = starts.pop(_start(row))
-    back = {new: old for old, new in same.items()}
-    rows = []
-    for chunk_id, row in after.items():
-        old = before.get(back.get(chunk_id, ""))
-        if row["shown"] or (old is not None and old["shown"]):
-            rows.append(_moved(back.get(chunk_id, chunk_id), old, row, changes, causes))
-    gone = ((i, row) for i, row in before.items() if row["shown"] and i not in same)
-    return (*rows, *(_moved(i, row, None, changes, causes) for i, row in gone))
+def _moved(
+    key: str,
+    old: Mapping[str, Any] | None,
+    new: Mapping[str, Any] | None,
+    changes: Changes,
+    causes: tuple[list[str], str],
+) -> Moved:
+    """A passage by its rows in both searches, one of which may lack it."""
+    before, after = (row["rank"] if row is not None and row["shown"] else 0 for row in (old, new))
+    row: Mapping[str, Any] = new or old or {}
+    if before == after:
+        return Moved(key, name_of_row(row), before, after, "stays", "")
+    others, why = causes
+    kind = next((kind for kind, found in changes.kinds.items() if row["document_id"] in found), None)
+    if kind is not None:
+        why = ", ".join([f"its document {'' if kind == 'changed' else 'was '}{kind}", *others])
+    if before and after:
+        change = f"up {before - after}" if after < before else f"down {after - before}"
+    else:
+        change, verb, other = ("moved out", "is now", new) if before else ("moved in", "was", old)
+        if other is not None and other["rank"] is not None:
+            why += f" ({verb} rank {other['rank']}, beyond the limit)"
+    return Moved(key, name_of_row(row), before, after, change, why)
 
 
 def _candidates(content: Content, number: int) -> dict[str, dict[str, Any]]:
@@ -259,58 +220,30 @@ def _candidates(content: Content, number: int) -> dict[str, dict[str, Any]]:
     return {row["chunk_id"]: row for row in frame.iter_rows(named=True)}
 
 
-def _start(row: Row) -> tuple[str, int, bool]:
+def _start(row: Mapping[str, Any]) -> tuple[str, int, bool]:
     return row["document_id"], row["start_line"], row["whole"]
-
-
-def _moved(key: str, old: Row | None, new: Row | None, changes: Changes, causes: Causes) -> Moved:
-    before = old["rank"] if old is not None and old["shown"] else 0
-    after = new["rank"] if new is not None and new["shown"] else 0
-    row: Row = new or old or {}
-    if before == after:
-        return Moved(key, name_of_row(row), before, after, "stays", "")
-    own = changes.own(row["document_id"])
-    why = ", ".join([own, *replace(causes, corpus="").listed]) if own else causes.words
-    if before and after:
-        change = f"up {before - after}" if after < before else f"down {after - before}"
-        return Moved(key, name_of_row(row), before, after, change, why)
-    change, verb, other = ("moved out", "is now", new) if before else ("moved in", "was", old)
-    if other is not None and other["rank"] is not None:
-        why += f" ({verb} rank {other['rank']}, beyond the limit)"
-    return Moved(key, name_of_row(row), before, after, change, why)
 
 
 # --- the measures ---------------------------------------------------------------------------------------------------------
 
 
-def _evaluation_pairs(first: Snapshot, second: Snapshot) -> list[tuple[int, int]]:
-    """Evaluations with the same judgments: those of one name first, the others in their order."""
-
-    def judged(a: SavedEvaluation, b: SavedEvaluation) -> bool:
-        return a.judgments_digest == b.judgments_digest
-
-    return sorted(
-        _pairs(first.evaluations, second.evaluations, (lambda a, b: judged(a, b) and a.name == b.name, judged))
-    )
-
-
-def _measures(first: Snapshot, one: int, a: str, second: Snapshot, two: int, b: str) -> Iterator[tuple[Any, ...]]:
-    """The measures of two evaluations, query by query, with an interval and a test."""
+def _measures(first: Snapshot, one: int, second: Snapshot, two: int, name: str) -> Iterator[tuple[Any, ...]]:
+    """The measures of two evaluations, query by query, with an interval and a test; `name` is the second snapshot's."""
     before, after = (
         {(r["query_id"], r["measure"]): r["value"] for r in s.content.rows("measures", n).iter_rows(named=True)}
         for s, n in ((first, one), (second, two))
     )
     saved, other = first.evaluations[one], second.evaluations[two]
-    name = saved.name if saved.name == other.name else f"{saved.name} / {other.name}"
+    title = saved.name if saved.name == other.name else f"{saved.name} / {other.name}"
     both = {n.measure for n in other.means}
     for measure in (m.measure for m in saved.means if m.measure in both):
         queries = [q for q, m in before if m == measure and (q, m) in after]
         if queries:
             values = (np.array([v[q, measure] for q in queries]) for v in (before, after))
-            found = paired_difference(measure, (a, b), *values, seed=saved.seed)
+            found = paired_difference(measure, (LETTERS[0], name), *values, seed=saved.seed)
             low, high = (None if v != v else v for v in (found.low, found.high))
             means = (found.first_mean, found.second_mean, found.difference)
-            yield (b, name, measure, *means, low, high, found.p, found.verdict)
+            yield (name, title, measure, *means, low, high, found.p, found.verdict)
 
 
 # --- the answer -----------------------------------------------------------------------------------------------------------
@@ -330,7 +263,7 @@ class SnapshotDiff:
     @cached_property
     def queries(self) -> tuple[tuple[str, tuple[int | None, ...]], ...]:
         """Each query with the number of its search in every snapshot (None: not there), in the order of first appearance."""
-        return pairs_of(self.snapshots)
+        return _searches(self.snapshots)
 
     @cached_property
     def changes(self) -> tuple[Changes, ...]:
@@ -344,10 +277,9 @@ class SnapshotDiff:
             pairs = zip(self.snapshots, numbers, strict=True)
             values = [None if n is None else settings_of(s.searches[n]) for s, n in pairs]
             known = [v for v in values if v is not None]
-            names = dict.fromkeys(name for v in known for name in v)
             rows += [
                 (query, name, *(ABSENT if v is None else v.get(name, "default") for v in values))
-                for name in names
+                for name in dict.fromkeys(name for v in known for name in v)
                 if len({v.get(name, "default") for v in known}) > 1
             ]
         return _table(rows, "query:S setting:S " + " ".join(f"{name}:S" for name in self.names))
@@ -357,7 +289,7 @@ class SnapshotDiff:
         rows = [
             (name, kind, path, document_id)
             for name, changes in zip(self.names[1:], self.changes, strict=True)
-            for kind, found in changes.kinds
+            for kind, found in changes.kinds.items()
             for document_id, path in found.items()
         ]
         return _table(rows, "snapshot:S change:S path:S document_id:S")
@@ -366,19 +298,17 @@ class SnapshotDiff:
         """One row a query and other snapshot: query, snapshot, shared, jaccard, rbo (p 0.9), moved_in, moved_out, why."""
         rows: list[tuple[Any, ...]] = []
         for at, (query, numbers) in enumerate(self.queries):
-            for other in range(1, len(self.snapshots)):
-                name = self.names[other]
+            for other, name in enumerate(self.names[1:], 1):
                 if numbers[0] is None or numbers[other] is None:
                     lacking = self.names[0] if numbers[0] is None else name
                     rows.append((query, name, None, None, None, None, None, f"{lacking} has no such query"))
                     continue
-                moved = self._moved(at, other)
+                moved, why = self._moved(at, other)
                 before = [m.key for m in sorted((m for m in moved if m.before), key=lambda m: m.before)]
                 after = [m.key for m in sorted((m for m in moved if m.after), key=lambda m: m.after)]
                 alike = (overlap(before, after), jaccard(before, after), rbo(before, after))
                 counts = (sum(not m.before for m in moved), sum(not m.after for m in moved))
-                why = "" if before == after else self.causes(at, other).words
-                rows.append((query, name, *alike, *counts, why))
+                rows.append((query, name, *alike, *counts, "" if before == after else why))
         return _table(rows, "query:S snapshot:S shared:I jaccard:F rbo:F moved_in:I moved_out:I why:S")
 
     def ranks(self, query: int = 0) -> polars.DataFrame:
@@ -386,15 +316,17 @@ class SnapshotDiff:
 
         `change` and `why` are between A and the last snapshot that has the query. Raises UsageError for one that is not there.
         """
-        numbers = self._numbers(query)
+        if not 0 <= query < len(self.queries):
+            raise UsageError(f"There is no query {query}", f"There are {len(self.queries)} queries, counted from 0")
+        numbers = self.queries[query][1]
         others = [n for n in range(1, len(self.snapshots)) if numbers[n] is not None]
         columns = ("citation", *self.names, "change", "why")
         by_key: dict[str, dict[str, Any]] = {}
         for other in others if numbers[0] is not None else ():
-            for m in self._moved(query, other):
+            for m in self._moved(query, other)[0]:
                 row = by_key.setdefault(m.key, {"citation": m.citation})
-                row[self.names[0]], row[self.names[other]] = m.before or None, m.after or None
-                row["change"], row["why"] = m.change, m.why
+                row |= {self.names[0]: m.before or None, self.names[other]: m.after or None}
+                row |= {"change": m.change, "why": m.why}
         rows = [tuple(row.get(name) for name in columns) for row in by_key.values()]
         if others:
             last = 1 + others[-1]
@@ -405,11 +337,12 @@ class SnapshotDiff:
         """One row a measure and pair of evaluations with the same judgments: snapshot, evaluation, measure, first, second,
         difference (second minus first), low and high (95 % bootstrap interval), p, verdict.
         """
-        first = self.snapshots[0]
-        rows: list[tuple[Any, ...]] = []
+        first, rows = self.snapshots[0], list[tuple[Any, ...]]()
         for name, other in zip(self.names[1:], self.snapshots[1:], strict=True):
-            for one, two in _evaluation_pairs(first, other):
-                rows += _measures(first, one, self.names[0], other, two, name)
+            # Those of one name first, the others in their order.
+            before, after = ([(e.judgments_digest, e.name) for e in s.evaluations] for s in (first, other))
+            for one, two in sorted(_pairs(before, after, (lambda a, b: a == b, lambda a, b: a[0] == b[0]))):
+                rows += _measures(first, one, other, two, name)
         numbers = "first:F second:F difference:F low:F high:F p:F"
         return _table(rows, f"snapshot:S evaluation:S measure:S {numbers} verdict:S")
 
@@ -420,31 +353,26 @@ class SnapshotDiff:
         rows = [(r["citation"], [r[n] for n in self.names]) for r in self.ranks(query).iter_rows(named=True)]
         return change_figure(rows, self.names)
 
-    def causes(self, query: int, other: int) -> Causes:
-        """Everything that differs between a query's search in A and in another snapshot, by its number."""
-        first, second = self._both(query, other)
-        return causes_of(self.snapshots[0], first, self.snapshots[other], second, self.changes[other - 1])
-
     @property
     def sentences(self) -> tuple[str, ...]:
         """The differences in words, the most telling first."""
         differing = self.settings().unique(subset=["setting", *self.names], maintain_order=True)
-        said = [
+        sentences = [
             f"{row['setting']}: " + ", ".join(f"{n} {row[n] or 'none'}" for n in self.names) + "."
             for row in differing.iter_rows(named=True)
         ]
         for name, changes, other in zip(self.names[1:], self.changes, self.snapshots[1:], strict=True):
-            said += [f"{self.names[0]} to {name}: {s}." for s in changes.sentences(self.snapshots[0], other)]
+            sentences += [f"{self.names[0]} to {name}: {s}." for s in _of_corpora(changes, self.snapshots[0], other)]
         modes = self._modes()
-        for row in self.results().with_row_index().iter_rows(named=True):
-            query = f"“{row['query']}”{modes[row['index'] // (len(self.snapshots) - 1)]}"
+        for number, row in enumerate(self.results().iter_rows(named=True)):
+            query = f"“{row['query']}”{modes[number // (len(self.snapshots) - 1)]}"
             if row["shared"] is None:
-                said.append(f"{query}: {row['why']}.")
+                sentences.append(f"{query}: {row['why']}.")
             elif row["why"]:
                 counts = f"{counted(row['moved_in'], 'result')} moved in, {row['moved_out']} out, RBO {row['rbo']:.3f}"
-                said.append(f"{query} in {row['snapshot']}: {counts}; because of {row['why']}.")
-        said += [row["verdict"] for row in self.measures().iter_rows(named=True)]
-        return tuple(said) or ("Nothing differs: the same settings, corpus, results and measures.",)
+                sentences.append(f"{query} in {row['snapshot']}: {counts}; because of {row['why']}.")
+        sentences += self.measures()["verdict"].to_list()
+        return tuple(sentences) or ("Nothing differs: the same settings, corpus, results and measures.",)
 
     def _modes(self) -> list[str]:
         """Of each query the mode that it was run in, in words, where several searches have the same query."""
@@ -466,33 +394,51 @@ class SnapshotDiff:
         return {"snapshots": shots, **tables, "ranks": ranks, "sentences": list(self.sentences)}
 
     def _repr_html_(self) -> str:
-        """The sentences and the tables, for a notebook."""
         from workbench.markup import visible
 
         legend = "".join(
             f"<dt>{n}</dt><dd>{visible(f'{s.title} ({s.about.created}, generation {s.about.origin.generation})')}</dd>"
             for n, s in zip(self.names, self.snapshots, strict=True)
         )
-        said = "".join(f"<li>{visible(s)}</li>" for s in self.sentences)
+        lines = "".join(f"<li>{visible(s)}</li>" for s in self.sentences)
         tables = [t for t in (self.settings(), self.documents(), self.results(), self.measures()) if len(t)]
-        return f"<dl>{legend}</dl><ul>{said}</ul>" + "".join(str(t._repr_html_()) for t in tables)
+        return f"<dl>{legend}</dl><ul>{lines}</ul>" + "".join(str(t._repr_html_()) for t in tables)
 
-    def _numbers(self, query: int) -> tuple[int | None, ...]:
-        if not 0 <= query < len(self.queries):
-            raise UsageError(f"There is no query {query}", f"There are {len(self.queries)} queries, counted from 0")
-        return self.queries[query][1]
+    def _moved(self, query: int, other: int) -> tuple[list[Moved], str]:
+        """Every result of a query's search in A or in another snapshot that both have, those of the other first, each by its
+        rank; and all that differs between the two, in words.
+        """
+        one, two = self.queries[query][1][0] or 0, self.queries[query][1][other] or 0
+        first, second, changes = self.snapshots[0], self.snapshots[other], self.changes[other - 1]
+        causes = _causes(first, one, second, two, changes)
+        before, after = _candidates(first.content, one), _candidates(second.content, two)
+        back = {i: i for i in before if i in after}  # chunk id in the second -> that in the first
+        starts = {_start(row): i for i, row in after.items() if i not in before}
+        for chunk_id, row in before.items():
+            if chunk_id not in after and _start(row) in starts:
+                back[starts.pop(_start(row))] = chunk_id
+        rows = []
+        for chunk_id, row in after.items():
+            old = before.get(back.get(chunk_id, ""))
+            if row["shown"] or (old is not None and old["shown"]):
+                rows.append(_moved(back.get(chunk_id, chunk_id), old, row, changes, causes))
+        kept = set(back.values())
+        rows += [_moved(i, r, None, changes, causes) for i, r in before.items() if r["shown"] and i not in kept]
+        return rows, causes[1]
 
-    def _both(self, query: int, other: int) -> tuple[int, int]:
-        numbers = self._numbers(query)
-        first, second = numbers[0], numbers[other]
-        if first is None or second is None:
-            raise UsageError("One of the two snapshots has no such query", "Look at queries")
-        return first, second
 
-    def _moved(self, query: int, other: int) -> Sequence[Moved]:
-        first, second = self._both(query, other)
-        one, two = self.snapshots[0].content, self.snapshots[other].content
-        return moved_rows(one, first, two, second, self.changes[other - 1], self.causes(query, other))
+def _of_corpora(changes: Changes, first: Snapshot, second: Snapshot) -> Iterator[str]:
+    """The changes of corpus, encoder and principal, each in words."""
+    yield from changes.documents()
+    if changes.recut:
+        yield "the same documents were cut or read differently"
+    if changes.encoders:
+        encoders = (
+            ", ".join(f"{e.name} {e.digest[:8]}" for e in s.about.origin.encoders) or "none" for s in (first, second)
+        )
+        yield f"another encoder ({'; then '.join(encoders)})"
+    if first.about.principal != second.about.principal:
+        yield f"searched as somebody else ({who(first.about.principal)}; then {who(second.about.principal)})"
 
 
 def diff(snapshots: Sequence[Snapshot]) -> SnapshotDiff:

@@ -24,9 +24,9 @@ def candidates(content: Content, number: int) -> pl.DataFrame:
 
     frame = content.rows("candidates", number).with_columns(rank="place")
     names = ("place", "rank", "path", "start_line", "end_line", "label", "score", "chunk_id", "document_id")
-    frame, said = frame.select(names), content.rows("sources", number)
+    frame, sources = frame.select(names), content.rows("sources", number)
     for source in content.searches[number].sources:
-        mine = said.filter(pl.col("source") == source)
+        mine = sources.filter(pl.col("source") == source)
         mine = mine.select("place", *(pl.col(n).alias(f"{source}_{n}") for n in ("rank", "score", "contribution")))
         added = pl.col(f"{source}_contribution").fill_null(0.0)
         frame = frame.join(mine, on="place", how="left", maintain_order="left").with_columns(added)

@@ -17,10 +17,10 @@ import html
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 
 from workbench import charts
 from workbench.charts.layout import BLUE, LABELS, SKY, VERMILION
@@ -32,60 +32,44 @@ from workbench.snapshot.schema import About, Content, Passages, SavedSearch, nam
 MOST_BYTES = 7_900_000
 PLACES, BEST = 20, 15
 _PASSAGE, _TABLE_ROWS = 6_000, 1_500
-_LEAST_PASSAGE, _LEAST_ROWS = 120, 40
 _CLASS = {Label.EXACT: "exact", Label.SEMANTIC: "semantic", Label.HYBRID: "hybrid", Label.STRONGEST: "strongest"}
 OMITTED = (
     "Rows of documents that the audience may not see were left out; ranks and scores are those of the whole result"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(NamedTuple):
     """How much a page may show: characters of a passage, rows of a table. A table has room for every place of a picture."""
 
     passage: int
     rows: int
 
-    @property
-    def smallest(self) -> bool:
-        return self.passage <= _LEAST_PASSAGE and self.rows <= _LEAST_ROWS
 
-    def half(self) -> Room:
-        return Room(max(_LEAST_PASSAGE, self.passage // 2), max(_LEAST_ROWS, self.rows // 2))
+_LEAST = Room(120, 40)
 
 
 def page(about: About, content: Content) -> str:
     """The page of a snapshot, under `MOST_BYTES` bytes of UTF-8."""
     passages, searches = max(len(content.table("passages")), 1), max(len(content.searches), 1)
-    room = Room(max(120, min(_PASSAGE, 1_200_000 // passages)), max(40, min(300, _TABLE_ROWS // searches)))
+    room = Room(min(_PASSAGE, 1_200_000 // passages), min(300, _TABLE_ROWS // searches))
     while True:
+        room = Room(*map(max, room, _LEAST))
         made = draw(about, content, room)
-        if len(made.encode("utf-8")) <= MOST_BYTES or room.smallest:
+        if len(made.encode("utf-8")) <= MOST_BYTES or room == _LEAST:
             return made
-        room = room.half()
+        room = Room(room.passage // 2, room.rows // 2)
 
 
 # --- the constant parts ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Fixed:
-    """The constant parts of every page, and the policy that allows them."""
-
-    page: Template
-    css: str
-    script: str
-    plotly: str
-    policy: str
-    held: str
-
-
 @functools.cache
-def _fixed() -> _Fixed:
+def _fixed() -> tuple[Template, Mapping[str, str]]:
+    """The form of every page, and the constant parts in it with the policy that allows them."""
     import plotly.offline
 
     here = Path(__file__).parent
-    shape, css, script = (here.joinpath(f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
+    form, css, script = (here.joinpath(f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
     colours = {"blue": BLUE, "sky": SKY, "vermilion": VERMILION}
     colours |= {name: LABELS[label] for label, name in _CLASS.items()}
     css = ":root{" + "".join(f"--{name}:{colour};" for name, colour in colours.items()) + "}\n" + css
@@ -100,12 +84,12 @@ def _fixed() -> _Fixed:
     # A bundled map library adds style elements unless an element has their ids: the page has no maps.
     unwanted = dict.fromkeys(re.findall(r'getElementById\("([0-9a-f]{64})"\)', source))
     held = "".join(f'<i id="{name}" hidden></i>' for name in unwanted)
-    return _Fixed(Template(shape), css, script, source, policy, held)
+    return Template(form), {"css": css, "script": script, "plotly": source, "policy": policy, "held": held}
 
 
 def policy() -> str:
     """The Content-Security-Policy of a page, for the header of whoever serves one."""
-    return _fixed().policy + "; frame-ancestors 'none'"
+    return _fixed()[1]["policy"] + "; frame-ancestors 'none'"
 
 
 def _hash(text: str) -> str:
@@ -114,24 +98,15 @@ def _hash(text: str) -> str:
 
 def draw(about: About, content: Content, room: Room) -> str:
     """The page with so much room."""
-    fixed, title = _fixed(), title_of(about, content)
+    (form, fixed), title = _fixed(), title_of(about, content)
     figures: dict[str, str] = {}
     sections = [_search(content, n, room, figures) for n in _order(content)]
     sections += [_sweep(content, n, room, figures) for n in range(len(content.sweeps))]
     sections += [_evaluation(content, n, room, figures) for n in range(len(content.evaluations))]
-    return fixed.page.substitute(
-        policy=html.escape(fixed.policy),
-        title=attribute(title),
-        heading=visible(title),
-        css=fixed.css,
-        contents=_contents(content),
-        body="".join(sections),
-        summary=summary(about, content),
-        data="".join(f'<script type="application/json" id="{key}">{text}</script>\n' for key, text in figures.items()),
-        held=fixed.held,
-        plotly=fixed.plotly,
-        script=fixed.script,
-    )
+    data = "".join(f'<script type="application/json" id="{key}">{text}</script>\n' for key, text in figures.items())
+    own = {"title": attribute(title), "heading": visible(title), "contents": _contents(content), "data": data}
+    own |= {"policy": html.escape(fixed["policy"]), "body": "".join(sections), "summary": summary(about, content)}
+    return form.substitute({**fixed, **own})
 
 
 def _order(content: Content) -> list[int]:
@@ -379,8 +354,8 @@ def _funnel(search: SavedSearch, number: int) -> str:
 def _evaluation(content: Content, number: int, room: Room, figures: dict[str, str]) -> str:
     saved, key = content.evaluations[number], f"e{number}"
     judged = saved.coverage.get("judged")
-    said = f"Judgments {saved.judgments_name or 'without a name'} ({saved.judgments_digest[:16]})"
-    said += "" if judged is None else f"; {judged:.0%} of the first 10 documents are judged"
+    about = f"Judgments {saved.judgments_name or 'without a name'} ({saved.judgments_digest[:16]})"
+    about += "" if judged is None else f"; {judged:.0%} of the first 10 documents are judged"
     means = charts.means_figure([(m.measure, m.mean, m.low, m.high) for m in saved.means])
     picture = _plot(figures, f"{key}-means", means, "Means and their 95 % intervals")
     rows = [
@@ -388,7 +363,7 @@ def _evaluation(content: Content, number: int, room: Room, figures: dict[str, st
         for m in saved.means
     ]
     parts = [
-        f'<p class="soft"><bdi>{visible(said)}.</bdi> The intervals are 95 % bootstrap intervals over queries.</p>\n',
+        f'<p class="soft"><bdi>{visible(about)}.</bdi> The intervals are 95 % bootstrap intervals over queries.</p>\n',
         _warnings(saved.warnings),
         f'<div class="plots js">{picture}</div>\n',
         _table(("measure", "#mean", "#low", "#high", "#queries"), rows),
@@ -425,12 +400,12 @@ def _sweep(content: Content, number: int, room: Room, figures: dict[str, str]) -
         for row in shown
     ]
     means = [(f"{n}. ⟦{key}-p{row['point']}⟧", row["mean"], None, None) for n, row in enumerate(shown[:BEST], 1)]
-    said = [saved.verdict, saved.agreement, f"{saved.combinations:,} combinations requested by {saved.search} search."]
-    said += [] if saved.complete else ["It was stopped before the end."]
+    lines = [saved.verdict, saved.agreement, f"{saved.combinations:,} combinations requested by {saved.search} search."]
+    lines += [] if saved.complete else ["It was stopped before the end."]
     heads = ("differs from the baseline in", "plan", f"#{saved.measure}")
     caption = "The plans with the best means, on the training queries"
     parts = [
-        "".join(f"<p><bdi>{visible(t)}</bdi></p>" for t in said if t),
+        "".join(f"<p><bdi>{visible(t)}</bdi></p>" for t in lines if t),
         _warnings(saved.warnings),
         _facts([("Best", saved.best), ("Compared with", saved.baseline)]),
         f'<div class="plots js">{_plot(figures, f"{key}-best", charts.means_figure(means), caption)}</div>\n',

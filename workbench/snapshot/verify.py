@@ -8,7 +8,7 @@ same? The last needs the generation, or another one with the same digest; where 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 EXACT, CLOSE = 1e-9, 2e-3
 """How far scores may be apart: on the same versions, and where another runtime or version may round otherwise."""
 LOADING = "allow it with --load-models, load_models=True, or the setting allowed_models"
-_MOST_SAID = 5
+_MOST_NAMED = 5
 _DECIDING = ("numpy", "openvino", "torch", "usearch", "sentence-transformers", "workbench")
 _CANDIDATE = "place rank shown duplicate_of label document_id path start_line end_line whole"
 _PASSAGE = "rank chunk_id citation text title section url match_starts match_ends metadata collections"
@@ -48,12 +48,12 @@ class Checked:
     Attributes:
         what: Its query or name.
         same: True: as saved. False: not. None: it could not be run again.
-        said: What differs, or why it could not be run; empty where all is the same.
+        differences: What differs, or why it could not be run; empty where all is the same.
     """
 
     what: str
     same: bool | None
-    said: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +100,13 @@ class Verification:
         return f"Every digest holds: nothing changed since it was saved. Its searches were not all run again: {why}."
 
     def frame(self) -> polars.DataFrame:
-        """One row a search or evaluation: what, same (null: not run), said."""
+        """One row a search or evaluation: what, same (null: not run), differences."""
         import polars as pl
 
-        rows = [(c.what, c.same, "; ".join(c.said)) for c in (*self.searches, *self.evaluations)]
-        return pl.DataFrame(rows, schema={"what": pl.String, "same": pl.Boolean, "said": pl.String}, orient="row")
+        rows = [(c.what, c.same, "; ".join(c.differences)) for c in (*self.searches, *self.evaluations)]
+        return pl.DataFrame(
+            rows, schema={"what": pl.String, "same": pl.Boolean, "differences": pl.String}, orient="row"
+        )
 
     def _repr_html_(self) -> str:
         from workbench.markup import visible
@@ -177,10 +179,9 @@ def _again(snapshot: Snapshot, corpus: Corpus, number: int, allowed: float, load
         )
     except WorkbenchError as exc:
         return Checked(search.title, None, (str(exc),)), 0.0
-    said, far = _compare(snapshot, number, search, build.searches([result]), allowed)
-    if len(said) > _MOST_SAID:
-        said = [*said[:_MOST_SAID], f"and {len(said) - _MOST_SAID} more differences"]
-    return Checked(search.title, not said, tuple(said)), far
+    found, far = _compare(snapshot, number, search, build.searches([result]), allowed)
+    more = [f"and {len(found) - _MOST_NAMED} more differences"] if len(found) > _MOST_NAMED else []
+    return Checked(search.title, not found, (*found[:_MOST_NAMED], *more)), far
 
 
 def _compare(
@@ -188,56 +189,49 @@ def _compare(
 ) -> tuple[list[str], float]:
     """What differs between a saved search and the same one now; and the largest difference of two scores."""
     now, about = fresh.searches[0], snapshot.about
-    said, far = [], 0.0
+    found, far = [], 0.0
+
+    def differs(name: str, was: Any, is_now: Any) -> None:
+        shown = (t if len(t := repr(v)) <= 60 else t[:59] + "…" for v in (was, is_now))
+        found.append("{} was {} and is {}".format(name, *shown))
+
     if saved.sources != now.sources:
-        said.append(f"the sources were {', '.join(saved.sources)} and are {', '.join(now.sources)}")
+        found.append(f"the sources were {', '.join(saved.sources)} and are {', '.join(now.sources)}")
     if saved.score_kind != now.score_kind:
-        said.append(f"the scores were {saved.score_kind} and are {now.score_kind}")
-    said += _steps(saved, now) if saved.funnel else ()
+        found.append(f"the scores were {saved.score_kind} and are {now.score_kind}")
+    if saved.funnel:  # how a step is worded is no difference
+        steps = ({(s.step, s.source): f"{s.entered:,} to {s.left:,}" for s in one.funnel} for one in (saved, now))
+        before, after = steps
+        for step in before | after:
+            was, is_now = before.get(step, "absent"), after.get(step, "absent")
+            if was != is_now:
+                found.append(f"the step {' of '.join(filter(None, step))} was {was} and is {is_now}")
     for table, (keys, exact, close) in _COMPARED.items():
-        old = _keyed(snapshot.content.rows(table, number), keys.split())
-        new = _keyed(fresh.table(table), keys.split())
-        missing = [k for k in old if k not in new]
-        added = [] if about.omitted else [k for k in new if k not in old]
+        old, new = (
+            {tuple(row[k] for k in keys.split()): row for row in frame.iter_rows(named=True)}
+            for frame in (snapshot.content.rows(table, number), fresh.table(table))
+        )
+        missing, added = len(old.keys() - new.keys()), 0 if about.omitted else len(new.keys() - old.keys())
         if missing or added:
-            said.append(f"{len(missing)} rows of {table} are not there now, and {len(added)} are new")
-        for key, row in old.items():
-            other = new.get(key)
-            if other is None:
-                continue
+            found.append(f"{missing} rows of {table} are not there now, and {added} are new")
+        for key in (k for k in old if k in new):
+            row, other = old[key], new[key]
             place = f"{row.get('source')} at place {row.get('place')}"
             name = f"{table} {row.get('path') or row.get('chunk_id') or place}"
             for column in exact.split():
                 gone = about.passages is not Passages.SHOWN and (row[column] is None or column.startswith("match_"))
                 if row[column] != other[column] and not gone:
-                    said.append(f"{name}: {column} was {_short(row[column])} and is {_short(other[column])}")
+                    differs(f"{name}: {column}", row[column], other[column])
             for column in close.split():
                 one, two = row[column], other[column]
-                if (one is None) != (two is None):
-                    said.append(f"{name}: {column} was {one} and is {two}")
-                elif one is not None:
-                    far = max(far, abs(one - two))
-                    if abs(one - two) > allowed * max(1.0, abs(one)):
-                        said.append(f"{name}: {column} was {one:.6g} and is {two:.6g}")
-    return said, far
-
-
-def _steps(saved: SavedSearch, now: SavedSearch) -> Iterator[str]:
-    """The steps of the funnel whose counts differ; how a step is worded is no difference."""
-    before, after = ({(s.step, s.source): f"{s.entered:,} to {s.left:,}" for s in one.funnel} for one in (saved, now))
-    for step in before | after:
-        was, is_now = (f.get(step, "absent") for f in (before, after))
-        if was != is_now:
-            yield f"the step {' of '.join(filter(None, step))} was {was} and is {is_now}"
-
-
-def _keyed(frame: polars.DataFrame, keys: list[str]) -> dict[Any, dict[str, Any]]:
-    return {tuple(row[k] for k in keys): row for row in frame.iter_rows(named=True)}
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:59] + "…"
+                if one is None or two is None:
+                    if one is not two:
+                        differs(f"{name}: {column}", one, two)
+                    continue
+                far = max(far, abs(one - two))
+                if abs(one - two) > allowed * max(1.0, abs(one)):
+                    found.append(f"{name}: {column} was {one:.6g} and is {two:.6g}")
+    return found, far
 
 
 def _measures(content: Content, number: int) -> Checked:
@@ -258,15 +252,15 @@ def _measures(content: Content, number: int) -> Checked:
     again = score_run(rankings_of(content, number), judgments, [m.measure for m in saved.means], seed=saved.seed)
     rows = content.rows("measures", number).iter_rows(named=True)
     known: Mapping[tuple[str, str], float] = {(r["query_id"], r["measure"]): r["value"] for r in rows}
-    said = []
+    found = []
     for row_number, query_id in enumerate(again.query_ids):
         for column, measure in enumerate(again.measures):
             value, was = float(again.values[row_number, column]), known.get((query_id, measure))
             if was is None or abs(was - value) > EXACT:
-                said.append(f"{measure} of {query_id} was {was} and is {value:.6g}")
+                found.append(f"{measure} of {query_id} was {was} and is {value:.6g}")
     means = [(m.measure, m.mean, again.mean(m.measure)) for m in saved.means]
-    said += [f"the mean {name} was {was:.6g} and is {now:.6g}" for name, was, now in means if abs(was - now) > EXACT]
-    return Checked(saved.name, not said, tuple(said[:_MOST_SAID]))
+    found += [f"the mean {name} was {was:.6g} and is {now:.6g}" for name, was, now in means if abs(was - now) > EXACT]
+    return Checked(saved.name, not found, tuple(found[:_MOST_NAMED]))
 
 
 def rankings_of(content: Content, number: int) -> dict[str, list[str]]:

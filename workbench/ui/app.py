@@ -5,14 +5,16 @@ What `workbench app` runs, and what tests start from. A page is the function `dr
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
+from pathlib import Path
 
 import streamlit as st
 
 from workbench.errors import WorkbenchError
 from workbench.markup import plain
-from workbench.ui import auth, layout, state
+from workbench.ui import auth, resources, state
 from workbench.ui.components import cards
 
 NAME = "Retrieval workbench"
@@ -30,11 +32,25 @@ PAGES = {
     "guide": ("Guide", "menu_book"),
 }
 WITHOUT_CORPUS = ("corpus", "guide")
+_STATIC = Path(__file__).with_name("static")
 
 
 def tab_title(page: str, about: str) -> str:
     """What the browser's tab and history call a page: what it is about first, so that ten tabs can be told apart."""
     return " · ".join(part for part in (plain(about, 60), page, NAME) if part)
+
+
+@functools.cache
+def css() -> str:
+    """The style sheet as an HTML element; the labels' colours are those of the pictures."""
+    sheet = _STATIC.joinpath("app.css").read_text(encoding="utf-8")
+    return f"<style>{sheet}{cards.label_rules()}</style>"
+
+
+@functools.cache
+def script() -> str:
+    """The pages' script as an HTML element; constant."""
+    return f"<script>{_STATIC.joinpath('app.js').read_text(encoding='utf-8')}</script>"
 
 
 def _drawing(name: str) -> Callable[[], None]:
@@ -43,7 +59,7 @@ def _drawing(name: str) -> Callable[[], None]:
         if name in WITHOUT_CORPUS:
             view.draw()
         else:
-            view.draw(layout.corpus_or_help())
+            view.draw(resources.corpus_or_help())
 
     return draw
 
@@ -58,18 +74,14 @@ def run() -> None:
         for path, (title, icon) in PAGES.items()
     }
     page = st.navigation(list(pages.values()), position="top" if auth.entered() else "hidden")
-    st.html(layout.css())
-    st.html(layout.script(), unsafe_allow_javascript=True)
+    st.html(css())
+    st.html(script(), unsafe_allow_javascript=True)
     if not auth.door():
         return
     shown = state.enter(page.url_path, pages)
-    path = state.address_value("path") if page.url_path == "document" else ""
+    path = state.page_value("path")
     about = path.rpartition("/")[2] or shown.query or shown.keywords
     st.set_page_config(page_title=tab_title(PAGES[page.url_path][0], about))
-    for sentence in state.take_notices():
-        st.html(cards.alert("", sentence, ""))
-    for sentence in state.take_messages():
-        st.html(cards.note(sentence))
     try:
         page.run()
     except WorkbenchError as exc:

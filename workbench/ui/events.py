@@ -4,8 +4,8 @@ Cards are plain HTML (a widget for each would make the page slow), so one small 
 script hands it what was pressed, and Streamlit reruns only the fragment it stands in. A grade is written and nothing else
 happens, because the script has already shown it; a note opens a dialog; what changes the search runs the whole page.
 
-Streamlit joins events that come while it is running, and the component may be there later than the cards. So the script
-keeps its events, in order and numbered, until this side says which number it has done: none is lost, none done twice.
+The component's state is the list of events that this side has not done yet, numbered: a state that changes while a run is on
+is read by the next one, so none is lost and none is done twice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from workbench.ranking.cutting import to_distance
 from workbench.records import Hit, cite
 from workbench.ui import resources
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, links, tables
+from workbench.ui.components import cards, tables
 from workbench.ui.components.controls import PREFIX
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ _EXCERPT = 220
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alike:
-    """Neighbours of a hit's passage by its stored vector, the nearest first: what is said of them, and a table (HTML)."""
+    """Neighbours of a hit's passage by its stored vector, the nearest first: how they were found, and a table (HTML)."""
 
     hit: Hit
     chunk_ids: tuple[str, ...]
-    said: str
+    how: str
     table: str
 
 
@@ -67,7 +67,9 @@ def nearest(corpus: Corpus, state: AppState, hit: Hit) -> Alike:
     for row, document, (_, score) in zip(rows, documents, near, strict=True):
         chunk = row.chunk
         place = cite(document.path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
-        link = tables.link(links.chunk(chunk, document.path, document.document_id), document.title or document.path, 90)
+        link = tables.link(
+            cards.chunk_address(chunk, document.path, document.document_id), document.title or document.path, 90
+        )
         where, text = (
             f"<bdi>{visible(plain(part, most))}</bdi>" for part, most in ((place, 120), (chunk.text, _EXCERPT))
         )
@@ -75,13 +77,13 @@ def nearest(corpus: Corpus, state: AppState, hit: Hit) -> Alike:
         lines.append((f"{float(to_distance(score, metric)):.3f}", passage))
     none = '<p class="wb-msg">There is no other passage that the filter lets through.</p>'
     how = "by the approximate index" if found.approximate else "exactly"
-    said = (
+    words = (
         f"The passages nearest to {plain(hit.citation, 120)} by their stored vectors ({plain(index.identity.name, 60)}), found "
         f"{how}; nothing was embedded. The page's filter and the plan's collections hold here too."
     )
     chunk_ids = tuple(row.chunk.chunk_id for row in rows)
     return Alike(
-        hit, chunk_ids, said, tables.table((metric, "passage"), lines, (0,), "Passages like this") if lines else none
+        hit, chunk_ids, words, tables.table((metric, "passage"), lines, (0,), "Passages like this") if lines else none
     )
 
 
@@ -103,7 +105,7 @@ _SENDER = """
 export default function (component) {
   const waiting = (window.__workbenchEvents = window.__workbenchEvents || []);
   while (waiting.length && waiting[0].number <= component.data.done) waiting.shift();
-  window.__workbenchSend = () => component.setTriggerValue("event", {events: waiting.slice(0, 100)});
+  window.__workbenchSend = () => component.setStateValue("events", waiting.slice(0, 100));
   if (waiting.length) setTimeout(window.__workbenchSend, 0);
 }
 """
@@ -119,7 +121,7 @@ def _component() -> Callable[..., Any]:
 @st.fragment
 def draw(corpus: Corpus) -> None:
     with st.container(key="wb-events"):
-        _component()(key=KEY, data={"done": _done()}, on_event_change=functools.partial(_happened, corpus))
+        _component()(key=KEY, data={"done": _done()}, on_events_change=functools.partial(_happened, corpus))
     if app_state.asked_again():
         st.rerun()
     if _NOTE in st.session_state:
@@ -133,8 +135,7 @@ def _done() -> float:
 
 
 def _happened(corpus: Corpus) -> None:
-    sent = st.session_state[KEY].get("event")
-    events = sent.get("events") if isinstance(sent, Mapping) else None
+    events = st.session_state[KEY].get("events")
     for event in events[:MOST] if isinstance(events, list) else ():
         number = event.get("number") if isinstance(event, Mapping) else None
         if isinstance(number, int | float) and number > _done():
@@ -189,7 +190,7 @@ def _close_like() -> None:
 
 @st.dialog("More like this", width="large", on_dismiss=_close_like)
 def _like_dialog(found: Alike) -> None:
-    st.html(cards.note(found.said) + found.table)
+    st.html(cards.note(found.how) + found.table)
     if st.button(
         "Search with its text instead",
         key=PREFIX + "like.text",

@@ -29,7 +29,7 @@ DEEPEST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Request:
     """What a search is for, without its settings."""
 
     query: str
@@ -78,11 +78,11 @@ class Finder:
         self.searched = 0
         self.fused_again = 0
 
-    def find(self, corpus: Corpus, asked: Asked, mode: str, plan: Plan, slot: str = "") -> Found:
+    def find(self, corpus: Corpus, request: Request, mode: str, plan: Plan, slot: str = "") -> Found:
         """The column of one mode; `slot` is what its result is kept under ("": the mode). A WorkbenchError becomes the column."""
         slot = slot or mode
         try:
-            result = self.result(corpus, asked, mode, plan, slot)
+            result = self.result(corpus, request, mode, plan, slot)
             return Found(mode, result, hits=result.hits, slot=slot)
         except WorkbenchError as exc:
             self._results.pop(slot, None)
@@ -92,11 +92,11 @@ class Finder:
         """The last result of a column; None where it has none."""
         return self._results.get(slot, ((), None))[1]
 
-    def result(self, corpus: Corpus, asked: Asked, mode: str, plan: Plan, slot: str = "") -> SearchResult:
+    def result(self, corpus: Corpus, request: Request, mode: str, plan: Plan, slot: str = "") -> SearchResult:
         """A result for a mode and plan: kept, fused again, or searched. Raises as `Corpus.search` does."""
         slot = slot or mode
         engine = corpus.engine  # looks for a new generation and new words: once is enough
-        key = (engine.key, engine.vocabulary, asked)
+        key = (engine.key, engine.vocabulary, request)
         before, last = self._results.get(slot, ((), None))
         if last is not None and before == key and last.mode == mode:
             if last.plan == plan:
@@ -105,22 +105,22 @@ class Finder:
                 result = last.with_plan(plan)
                 self.fused_again += 1
             except NeedsSearch:
-                result = self._search(corpus, asked, mode, plan)
+                result = self._search(corpus, request, mode, plan)
         else:
-            result = self._search(corpus, asked, mode, plan)
+            result = self._search(corpus, request, mode, plan)
         self._results[slot] = (key, result)
         return result
 
-    def _search(self, corpus: Corpus, asked: Asked, mode: str, plan: Plan) -> SearchResult:
+    def _search(self, corpus: Corpus, request: Request, mode: str, plan: Plan) -> SearchResult:
         self.searched += 1
-        depths = dict.fromkeys(sources_of(plan, mode, asked.query, asked.keywords), DEEPEST)
+        depths = dict.fromkeys(sources_of(plan, mode, request.query, request.keywords), DEEPEST)
         return corpus.search(
-            asked.query,
-            keywords=asked.keywords or None,
-            context=asked.context or None,
+            request.query,
+            keywords=request.keywords or None,
+            context=request.context or None,
             mode=mode,
             plan=plan,
-            filters=asked.filters or None,
+            filters=request.filters or None,
             depths=depths,
         )
 
@@ -138,8 +138,8 @@ class Finder:
         metric, shown = result.plan["vector.metric"], {}
         for source in result.rankings:
             if base_of(source) == "vector":
-                asked = self._results.get(f.slot or f.mode, ((), None))[0]
-                key = (asked, result.plan["collections"], metric, result.plan["rewrite.model"])
+                request = self._results.get(f.slot or f.mode, ((), None))[0]
+                key = (request, result.plan["collections"], metric, result.plan["rewrite.model"])
                 kept = self._histograms.get(source)
                 if kept is None or kept[0] != key:
                     kept = self._histograms[source] = (key, histogram(result.distances(source), metric))
@@ -148,8 +148,8 @@ class Finder:
 
 
 def ranks(found: tuple[Found, ...]) -> dict[str, dict[str, int]]:
-    """Chunk id -> source -> rank, of every shown hit in every source that any column asked: for sources that a hit's own
-    column did not ask; of the others the hit has its rank itself.
+    """Chunk id -> source -> rank, of every shown hit in every source that any column searched: for sources that a hit's own
+    column did not search; of the others the hit has its rank itself.
     """
     shown: dict[str, dict[str, int]] = {h.chunk_id: {} for f in found for h in f.hits}
     for f in found:
@@ -168,7 +168,7 @@ def ranks(found: tuple[Found, ...]) -> dict[str, dict[str, int]]:
 
 
 def sources_shown(found: tuple[Found, ...]) -> tuple[str, ...]:
-    """Every source that a column asked, grep first, then keyword, then vector."""
+    """Every source that a column searched, grep first, then keyword, then vector."""
     order = {"grep": 0, "keyword": 1, "vector": 2}
     names = {s for f in found if f.result for s in sources_of(f.result.plan, f.mode, f.result.query, f.result.keywords)}
     return tuple(sorted(names, key=lambda s: (order[base_of(s)], s)))
@@ -213,11 +213,11 @@ def exactness(corpus: Corpus, state: AppState) -> str:
     """
     depth = 100
     results: dict[str, SearchResult] = {}
-    asked: dict[str, Any] = {"context": state.context or None, "filters": state.filters or None}
+    request: dict[str, Any] = {"context": state.context or None, "filters": state.filters or None}
     for exact in ("no", "yes"):
         changes = {"vector.exact": exact, "depth.vector": depth, "rerank.model": "off"}
         plan = state.moved.with_threshold("off").replace(changes)
-        results[exact] = corpus.search(state.query, mode="vector", plan=plan, bypass_cache=True, **asked)
+        results[exact] = corpus.search(state.query, mode="vector", plan=plan, bypass_cache=True, **request)
     approximate, exact_one = (
         [[e.score for e in ranking.entries] for ranking in results[how].rankings.values()] for how in ("no", "yes")
     )

@@ -1,7 +1,7 @@
 """Indexing runs started from the page: each a process of its own, so it goes on when the page, or the app, is left.
 
 `python -m workbench.ui.runs FOLDER CORPUS LOCK` is that process: it runs what `workbench index` runs and imports no Streamlit.
-What a run says of itself is one small file, outside the corpus (a corpus folder that is not there yet must stay empty until the
+What a run reports is one small file, outside the corpus (a corpus folder that is not there yet must stay empty until the
 run makes it). The run holds a lock on a file beside it from before it starts until its process is gone, however it goes: that,
 and no process number, says whether it lives. The page asks a run to stop by a third file.
 
@@ -42,8 +42,8 @@ _started: list[subprocess.Popen[bytes]] = []
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a run is asked to do."""
+class Request:
+    """What a run has to do."""
 
     paths: tuple[str, ...]
     collection: str = "docs"
@@ -57,11 +57,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A run, as it last said.
+    """A run, as it last reported.
 
     Attributes:
         state: starting, running, done, stopped or failed.
-        asked: What it was asked to do.
+        request: What it has to do.
         started, ended: Seconds since 1970, 0 where not yet.
         step, done, total, rate, seconds_left: Its progress.
         reason, remedy: Why it failed.
@@ -71,7 +71,7 @@ class Status:
     """
 
     state: str
-    asked: Asked
+    request: Request
     started: float = 0.0
     ended: float = 0.0
     step: str = ""
@@ -110,7 +110,7 @@ def check_paths(text: str, corpus: Path, below: tuple[str, ...] | None = None) -
         if "\x00" in line:
             raise UsageError("A path holds a character that no path can hold", "Type it again")
         path = os.path.abspath(os.path.expanduser(line))
-        if not may_index(path, below):  # asked first: whether it is there is nobody's business
+        if not may_index(path, below):  # checked first: whether it is there is nobody's business
             remedy = "Ask the owner of the corpus (app_indexing_roots)"
             raise UsageError(f"{line} is not below a folder that you may index", remedy)
         if not os.path.exists(path):
@@ -131,7 +131,7 @@ def may_index(path: str, below: tuple[str, ...] | None) -> bool:
     return below is None or any(real == root or real.startswith(root.rstrip(os.sep) + os.sep) for root in below)
 
 
-def start(corpus: Path, asked: Asked) -> None:
+def start(corpus: Path, request: Request) -> None:
     """Start a run.
 
     Raises:
@@ -146,7 +146,7 @@ def start(corpus: Path, asked: Asked) -> None:
         raise CorpusLocked("An indexing run of this corpus is going on", "Wait until it is done, or stop it")
     with lock:
         (folder / "stop").unlink(missing_ok=True)
-        write(folder, Status(STARTING, asked, started=time.time()))
+        write(folder, Status(STARTING, request, started=time.time()))
         command = [sys.executable, "-m", "workbench.ui.runs", str(folder), str(corpus.absolute()), str(lock.fileno())]
         root = str(Path(__file__).parents[2])
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
@@ -158,7 +158,7 @@ def start(corpus: Path, asked: Asked) -> None:
                     command, env=environment, pass_fds=(lock.fileno(),), start_new_session=True, **streams
                 )
         except OSError as exc:
-            write(folder, Status(FAILED, asked, ended=time.time(), reason=f"The process could not be started: {exc}"))
+            write(folder, Status(FAILED, request, ended=time.time(), reason=f"The process could not be started: {exc}"))
             raise UsageError(f"The run could not be started: {exc}", "Run `workbench index` in a terminal") from exc
     _started.append(process)
 
@@ -190,12 +190,12 @@ def status(corpus: Path) -> Status | None:
     folder = folder_of(corpus)
     # Looked at first: a run that ends between the two looks has written how before it let go of the lock.
     alive = _lives(folder)
-    said = read(folder)
-    if said is None or not said.alive or alive:
-        return said
+    run = read(folder)
+    if run is None or not run.alive or alive:
+        return run
     reason = "The run's process ended before the run did" + _tail(folder)
     remedy = "Start it again: it goes on where that one stopped"
-    return Status(FAILED, said.asked, said.started, time.time(), said.step, reason=reason, remedy=remedy)
+    return Status(FAILED, run.request, run.started, time.time(), run.step, reason=reason, remedy=remedy)
 
 
 def _lives(folder: Path) -> bool:
@@ -219,24 +219,24 @@ def _tail(folder: Path) -> str:
 # --- the file -----------------------------------------------------------------------------------------------------------
 
 
-def write(folder: Path, said: Status) -> None:
+def write(folder: Path, run: Status) -> None:
     fresh = folder / f"status.{os.getpid()}.new"
-    fresh.write_text(json.dumps(asdict(said), ensure_ascii=False), encoding="utf-8")
+    fresh.write_text(json.dumps(asdict(run), ensure_ascii=False), encoding="utf-8")
     os.replace(fresh, folder / "status.json")
 
 
 def read(folder: Path) -> Status | None:
-    """What a run last said; None where nothing that can be read is there."""
+    """What a run last reported; None where nothing that can be read is there."""
     try:
         data: dict[str, Any] = json.loads((folder / "status.json").read_text(encoding="utf-8"))
-        asked: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in data["asked"].items()}
+        request: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in data["request"].items()}
         files, warnings = tuple(map(tuple, data["files"])), tuple(data["warnings"])
-        return Status(**{**data, "asked": Asked(**asked), "files": files, "warnings": warnings})
+        return Status(**{**data, "request": Request(**request), "files": files, "warnings": warnings})
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def asked_of(
+def request_of(
     paths: Sequence[str],
     collection: str,
     principal: Principal | None,
@@ -244,8 +244,8 @@ def asked_of(
     sensitivity: str = "",
     hidden: bool = False,
     below: tuple[str, ...] | None = None,
-) -> Asked:
-    """What is asked, for the documents of who asks: they belong to that tenant, and could not be seen otherwise.
+) -> Request:
+    """The request, for the documents of who asks: they belong to that tenant, and could not be seen otherwise.
 
     Raises:
         UsageError: The collection has no name.
@@ -254,68 +254,68 @@ def asked_of(
     if not name or not name.replace("_", "").replace("-", "").isalnum():
         raise UsageError(f"{collection!r} is not a name of a collection", "Use letters, digits, - and _")
     tenant = None if principal is None else principal.tenant
-    return Asked(tuple(paths), name, tenant, tuple(roles), sensitivity or None, hidden, below=below)
+    return Request(tuple(paths), name, tenant, tuple(roles), sensitivity or None, hidden, below=below)
 
 
 _EVERY_SECONDS = 0.25
 
 
-def run(folder: Path, corpus: Path) -> Status:
-    said = read(folder)
-    if said is None:
+def execute(folder: Path, corpus: Path) -> Status:
+    run = read(folder)
+    if run is None:
         raise SystemExit(f"There is no run to do in {folder}")
-    said = replace(said, state=RUNNING)
-    write(folder, said)
-    asked = said.asked
+    run = replace(run, state=RUNNING)
+    write(folder, run)
+    request = run.request
     try:
         from workbench.indexing import IndexOptions, index
 
-        if not all(may_index(path, asked.below) for path in asked.paths):
+        if not all(may_index(path, request.below) for path in request.paths):
             raise UsageError("A path is not below a folder that may be indexed", "Ask the owner of the corpus")
-        access = (asked.tenant, asked.roles, asked.sensitivity)
-        options = IndexOptions((asked.collection,), asked.encoder, *access, hidden=asked.hidden)
+        access = (request.tenant, request.roles, request.sensitivity)
+        options = IndexOptions((request.collection,), request.encoder, *access, hidden=request.hidden)
         stop = folder / "stop"
-        report = index(asked.paths, corpus, options, progress=_teller(folder, said), abort=stop.exists)
-        ended = _done(said, report)
+        report = index(request.paths, corpus, options, progress=_reporter(folder, run), abort=stop.exists)
+        ended = _done(run, report)
     except IndexingStopped:
-        ended = replace(said, state=STOPPED)
+        ended = replace(run, state=STOPPED)
     except WorkbenchError as exc:
-        ended = replace(said, state=FAILED, reason=exc.message, remedy=exc.remedy)
+        ended = replace(run, state=FAILED, reason=exc.message, remedy=exc.remedy)
     ended = replace(ended, ended=time.time())
     write(folder, ended)
     return ended
 
 
-def _teller(folder: Path, said: Status) -> Callable[[Progress], None]:
+def _reporter(folder: Path, run: Status) -> Callable[[Progress], None]:
     """Writes progress down, a few times a second and at every new step."""
     last, step = 0.0, ""
 
-    def tell(progress: Progress) -> None:
+    def report_progress(progress: Progress) -> None:
         nonlocal last, step
         now = time.monotonic()
         if now - last >= _EVERY_SECONDS or progress.step != step:
             last, step = now, progress.step
             names = ("step", "done", "total", "rate", "seconds_left")
-            write(folder, replace(said, **{name: getattr(progress, name) for name in names}))
+            write(folder, replace(run, **{name: getattr(progress, name) for name in names}))
 
-    return tell
+    return report_progress
 
 
-def _done(said: Status, report: IndexReport) -> Status:
+def _done(run: Status, report: IndexReport) -> Status:
     counts = {s.value: report.count(s) for s in FileStatus}
     counts |= {"found": report.found, "documents": report.documents, "chunks": report.chunks}
     counts |= {"embedded": report.embedded, "reused": report.reused}
     refused = [f for f in report.files if f.status in (FileStatus.FAILED, FileStatus.SKIPPED)]
     refused.sort(key=lambda f: (f.status is not FileStatus.FAILED, f.path))
     files = tuple((f.path, f.status.value, f.reason, f.remedy) for f in refused[:MOST_FILES])
-    return replace(said, state=DONE, counts=counts, files=files, warnings=report.warnings)
+    return replace(run, state=DONE, counts=counts, files=files, warnings=report.warnings)
 
 
 def main(arguments: list[str]) -> None:
     """Run. The third argument is the lock's descriptor: helper processes must not inherit it, or the lock outlives the run."""
     folder, corpus, lock = arguments
     os.set_inheritable(int(lock), False)
-    run(Path(folder), Path(corpus))
+    execute(Path(folder), Path(corpus))
 
 
 if __name__ == "__main__":

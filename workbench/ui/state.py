@@ -1,4 +1,4 @@
-"""What one person has asked and set: a value, its form in the address bar, and the session that holds it.
+"""What one person has typed and set: a value, its form in the address bar, and the session that holds it.
 
 The state is one frozen `AppState`. It lives in the router (Streamlit's own binding of widgets to the address is lost on a
 page switch), widgets are drawn from it and write back to it through callbacks, and its address form restores the same page
@@ -18,6 +18,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from workbench.errors import PlanError, sentence
 from workbench.plan.plan import Plan
+from workbench.ui.components.cards import in_markdown
 
 MOST_UNDONE = 100
 DRAG_SECONDS = 1.5
@@ -50,15 +51,13 @@ MODES = ("grep", "keyword", "vector", "hybrid")
 PICTURES = ("none", "ranks", "shares", "scores", "distances", "funnel", "timings")
 LONGEST = 4_000
 MOST_COLUMNS = 4
-STAYS_SECONDS = 3.0
-"""How long what was said at the top of a page stays, however often the page runs meanwhile."""
 OWN = "plan"
 """How the address writes a column that has a plan of its own."""
 NOBODY = "-"
 """How the address writes a view without any role."""
 
-_STATE, _PAGE, _NOTICES = "wb.state", "wb.page", "wb.notices"
-_MESSAGES, _AGAIN, _PARTS, _PAGES = "wb.messages", "wb.again", "wb.parts", "wb.pages"
+_STATE, _VALUES, _PAGE = "wb.state", "wb.page-values", "wb.page"
+_AGAIN, _PARTS, _PAGES = "wb.again", "wb.parts", "wb.pages"
 
 
 def default_plan() -> Plan:
@@ -157,61 +156,65 @@ PARAMS = (
 
 def from_params(params: Mapping[str, str]) -> tuple[AppState, tuple[str, ...]]:
     """The state of an address, and a sentence for each part that could not be read (which then has its default)."""
-    state, said = AppState(), []
+    state, problems = AppState(), []
     texts: dict[str, Any] = {}
     for name, attribute in _TEXTS.items():
         text = params.get(name, "").strip()
         if len(text) > LONGEST:
-            said.append(f"{name} in the address has {len(text):,} characters; the first {LONGEST:,} are used.")
+            problems.append(f"{name} in the address has {len(text):,} characters; the first {LONGEST:,} are used.")
         texts[attribute] = text[:LONGEST].strip()
     state = replace(state, **texts)
     if "plan" in params:
-        state = replace(state, plan=_plan_of(params["plan"], "The plan", said) or state.plan)
+        state = replace(state, plan=_plan_of(params["plan"], "The plan", problems) or state.plan)
     if "columns" in params:
-        state = replace(state, columns=_columns_of(params, state.plan, said) or state.columns)
+        state = replace(state, columns=_columns_of(params, state.plan, problems) or state.columns)
     if "moves" in params:
         owns = {str(n) for n, column in enumerate(state.columns, 1) if column.plan is not None}
         if params["moves"] in owns:
             state = replace(state, moves=int(params["moves"]))
         elif params["moves"] != "0":
-            said.append("The address moves a column that has no plan of its own; the sidebar moves the shared plan.")
+            problems.append(
+                "The address moves a column that has no plan of its own; the sidebar moves the shared plan."
+            )
     if "picture" in params:
         if params["picture"] in PICTURES:
             state = replace(state, picture=params["picture"])
         else:
-            said.append(f"The address names an unknown picture; the pictures are {', '.join(PICTURES)}.")
+            problems.append(f"The address names an unknown picture; the pictures are {', '.join(PICTURES)}.")
     state = replace(state, examples=params.get("examples", "") == "yes")
     if "as" in params:
         names = {name.strip() for name in params["as"].split(",")} - {"", NOBODY}
         state = replace(state, roles=tuple(sorted(names)))
-    return state, tuple(map(sentence, said))
+    return state, tuple(map(sentence, problems))
 
 
-def _plan_of(text: str, what: str, said: list[str]) -> Plan | None:
+def _plan_of(text: str, what: str, problems: list[str]) -> Plan | None:
     try:
         return Plan.parse(text)
     except PlanError as exc:
-        said.append(f"{what} in the address could not be read, so the default is used: {exc}")
+        problems.append(f"{what} in the address could not be read, so the default is used: {exc}")
         return None
 
 
-def _columns_of(params: Mapping[str, str], shared: Plan, said: list[str]) -> tuple[Column, ...]:
+def _columns_of(params: Mapping[str, str], shared: Plan, problems: list[str]) -> tuple[Column, ...]:
     """The columns of an address; a column whose plan cannot be read has the shared one."""
-    asked = [m.strip().lower() for m in params["columns"].split(",")]
+    names = [m.strip().lower() for m in params["columns"].split(",")]
     columns, unknown = [], []
-    for n, name in enumerate(asked[:MOST_COLUMNS], 1):
+    for n, name in enumerate(names[:MOST_COLUMNS], 1):
         if name in MODES:
             columns.append(Column(name))
         elif name == OWN:
-            columns.append(Column(plan=_plan_of(params.get(f"column{n}", "default"), f"Column {n}", said) or shared))
+            columns.append(
+                Column(plan=_plan_of(params.get(f"column{n}", "default"), f"Column {n}", problems) or shared)
+            )
         else:
             unknown.append(name)
     if unknown:
-        said.append(
+        problems.append(
             f"The address names unknown columns ({', '.join(unknown)}); the columns are {', '.join(MODES)} and {OWN}."
         )
-    if len(asked) > MOST_COLUMNS:
-        said.append(f"The address has {len(asked)} columns; the first {MOST_COLUMNS} are shown.")
+    if len(names) > MOST_COLUMNS:
+        problems.append(f"The address has {len(names)} columns; the first {MOST_COLUMNS} are shown.")
     return tuple(columns)
 
 
@@ -270,36 +273,13 @@ def asked_again() -> bool:
 
 
 def notice(sentence: str) -> None:
-    """Show a fault at the top of the page."""
-    st.session_state.setdefault(_NOTICES, {})[sentence] = None
+    """Show a fault for ten seconds, however often the page runs meanwhile."""
+    st.toast(in_markdown(sentence, 800), icon=":material/error:", duration="long")
 
 
 def message(sentence: str) -> None:
-    """Show something that is no fault at the top of the page."""
-    st.session_state.setdefault(_MESSAGES, {})[sentence] = None
-
-
-def take_notices() -> tuple[str, ...]:
-    return _shown_now(_NOTICES)
-
-
-def take_messages() -> tuple[str, ...]:
-    return _shown_now(_MESSAGES)
-
-
-def _shown_now(kind: str) -> tuple[str, ...]:
-    """The sentences to show now: those not shown yet, and those shown first less than `STAYS_SECONDS` ago.
-
-    A page often runs again by itself right after, because a widget reports what it was set to: what is shown in one run only
-    would be gone before anybody could read it.
-    """
-    now = time.monotonic()
-    shown: dict[str, float | None] = st.session_state.pop(kind, {})
-    kept = {sentence: now if first is None else first for sentence, first in shown.items()}
-    kept = {sentence: first for sentence, first in kept.items() if now - first < STAYS_SECONDS}
-    if kept:
-        st.session_state[kind] = kept
-    return tuple(kept)
+    """Show something that is no fault, as long."""
+    st.toast(in_markdown(sentence, 800), icon=":material/check:", duration="long")
 
 
 def page_of(path: str) -> StreamlitPage:
@@ -309,26 +289,30 @@ def page_of(path: str) -> StreamlitPage:
 
 
 def enter(page: str, pages: Mapping[str, StreamlitPage]) -> AppState:
-    """Begin a run of the router: take the state from the address where somebody went there, and keep both equal.
+    """Begin a run of the router: take state and page values from the address where somebody went there, and keep them equal.
 
-    A first run, another page's own address and the browser's Back and Forward give the state; a switch to a page without an
-    address keeps it. In every other run it may be the address of some runs before: the browser sends the one that it shows,
-    and what a key moves meanwhile is not in it yet.
+    A first run, a page switch that carries an address, and the browser's Back and Forward are taken from it. In every other run
+    it may be the address of some runs before: the browser sends the one that it shows, and what a key moves meanwhile is not in
+    it yet.
 
     Args:
         page: Path of the page that will run.
         pages: Every page by its path.
     """
-    session, shown = st.session_state, _shown()
+    session, address = st.session_state, st.query_params.to_dict()
     session.pop(_AGAIN, None)
     session[_PAGES] = pages
     session[_PARTS] = {}
+    first = not isinstance(session.get(_STATE), AppState)
     switched = session.get(_PAGE) not in (None, page)
-    went = bool(shown) if switched else _went_back()
-    if went or not isinstance(session.get(_STATE), AppState):
-        state, said = from_params(shown)
+    went = _went_back()
+    if first or switched or went:
+        session[_VALUES] = {name: value for name, value in address.items() if name not in PARAMS}
+    of_state = {name: value for name, value in address.items() if name in PARAMS}
+    if first or (of_state if switched else went):
+        state, problems = from_params(of_state)
         session[_STATE] = state
-        for sentence in said:
+        for sentence in problems:
             notice(sentence)
     session[_PAGE] = page
     write_address()
@@ -336,17 +320,28 @@ def enter(page: str, pages: Mapping[str, StreamlitPage]) -> AppState:
 
 
 def _went_back() -> bool:
-    """Whether the browser's Back or Forward asked for this run."""
+    """Whether the browser's Back or Forward started this run."""
     ctx = get_script_run_ctx()
     return ctx is not None and ctx.is_history_navigation
 
 
 def write_address() -> None:
-    """Make the address say what the state is; parameters that are not the state's stay."""
-    wanted = current().to_params()
-    if wanted != _shown():
-        others = {n: st.query_params.get_all(n) for n in st.query_params if n not in PARAMS}
-        st.query_params.from_dict({**others, **wanted})
+    """Make the address say what the state and the page's own values are."""
+    wanted = {**st.session_state.get(_VALUES, {}), **current().to_params()}
+    if wanted != st.query_params.to_dict():
+        st.query_params.from_dict(wanted)
+
+
+def page_value(name: str) -> str:
+    """A value in the address that belongs to this page only (the document's path, a query set), "" where it is missing."""
+    return str(st.session_state.get(_VALUES, {}).get(name, ""))
+
+
+def set_page_values(**values: str) -> None:
+    """Change values of this page, and the address with them; "" removes one."""
+    changed = {**st.session_state.get(_VALUES, {}), **values}
+    st.session_state[_VALUES] = {name: value for name, value in changed.items() if value}
+    write_address()
 
 
 def part_begins(name: str) -> None:
@@ -362,19 +357,3 @@ def whole_parts() -> tuple[str, ...]:
     """The page's parts, in the order they were drawn; none where one of them was cut short or failed."""
     parts: dict[str, bool] = st.session_state.get(_PARTS, {})
     return tuple(parts) if all(parts.values()) else ()
-
-
-def address_value(name: str) -> str:
-    """A parameter of the address that belongs to one page only, "" where it is missing."""
-    return str(st.query_params.get(name, ""))
-
-
-def _shown() -> dict[str, str]:
-    return {n: str(st.query_params[n]) for n in PARAMS if n in st.query_params}
-
-
-def open_path(path: str) -> None:
-    """Make the address of the Document page name a path (a callback)."""
-    for name in ("id", "at", "lines", "quote"):
-        st.query_params.pop(name, None)
-    st.query_params["path"] = path

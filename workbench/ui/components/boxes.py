@@ -210,18 +210,18 @@ def exactness_answer(corpus: Corpus) -> None:
     if st.session_state.pop(_ASKED, False):
         with st.spinner("Searching exactly and approximately"):
             try:
-                said = compare_exactness(corpus, app_state.current())
+                answer = compare_exactness(corpus, app_state.current())
             except WorkbenchError as exc:
-                said = str(exc)
-        st.html(cards.note(said))
+                answer = str(exc)
+        st.html(cards.note(answer))
 
 
 SHOWN = 30
 _LAST, _FAILED = "wb.asked", "wb.history-failed"
 
 
-def asked(state: AppState) -> None:
-    """Put a search into the history, once for each that is asked; where that cannot be, the box says why."""
+def add_to_history(state: AppState) -> None:
+    """Put a search into the history, once; where that cannot be, the box says why."""
     what = (state.query, state.keywords, state.filters, state.context)
     if st.session_state.get(_LAST) == what:
         return
@@ -316,9 +316,9 @@ def _entry(number: int) -> Kept | None:
 def _open(number: int) -> None:
     entry = _entry(number)
     if entry is not None:
-        state, said = from_params(entry.params)
+        state, problems = from_params(entry.params)
         app_state.become(state, "the opened search")
-        for sentence in said:
+        for sentence in problems:
             app_state.notice(sentence)
 
 

@@ -9,21 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from workbench.charts.distributions import Histogram
 from workbench.charts.layout import GREEN, GREY, LABELS, source_colour
 from workbench.errors import WorkbenchError
 from workbench.judgments.log import GRADE_NAMES
 from workbench.markup import Excerpt, attribute, cut, excerpt, lines_of, marked, plain, visible
-from workbench.records import Hit, Label, Span, Unavailable, by_chunk
-from workbench.ui.components import links
+from workbench.records import Chunk, Hit, Label, Span, Unavailable, by_chunk
 
 if TYPE_CHECKING:
     from workbench.retrieve.examples import Example
 
 PASSAGE = 340
+LONG_LINE = 300
+"""Characters from which a line is too long to find a passage in it without its first words."""
 GREP_LINES = 5
 GREP_WIDTH = 110
 _LABEL_CLASS = {
@@ -101,10 +103,55 @@ def movement(rank: int, there: int) -> tuple[str, str]:
     return (f"▲{places}", f"{places} {word} up") if there > rank else (f"▼{places}", f"{places} {word} down")
 
 
+def document_address(
+    path: str,
+    *,
+    document_id: str = "",
+    lines: tuple[int, int] | None = None,
+    locator: str = "",
+    text: str = "",
+    asked: Mapping[str, str] | None = None,
+) -> str:
+    """Address of the Document page at a place of a document, relative to the app.
+
+    `lines` are first and last, from 1; inside one long line the first words of the passage `text` come along, so that the page
+    can find it there. `asked` has the search's address parameters, whose words are marked.
+    """
+    parts = dict(asked or {})
+    if document_id:
+        parts["id"] = document_id
+    parts["path"] = path
+    if locator:
+        parts["at"] = locator
+    if lines is not None:
+        parts["lines"] = f"{lines[0]}-{lines[1]}"
+        if lines[0] == lines[1] and len(text) > LONG_LINE:
+            parts["quote"] = plain(text[:60], 60)
+    return "document?" + encoded(tuple(parts.items()))
+
+
+def chunk_address(chunk: Chunk, path: str, document_id: str = "", asked: Mapping[str, str] | None = None) -> str:
+    """Address of the Document page at a chunk of the document with that path, relative to the app."""
+    return document_address(
+        path,
+        document_id=document_id,
+        lines=(chunk.start_line, chunk.end_line),
+        locator=chunk.locator,
+        text=chunk.text,
+        asked=asked,
+    )
+
+
+@lru_cache(maxsize=8_192)
+def encoded(parts: tuple[tuple[str, str], ...]) -> str:
+    """Address parameters as text. A slider draws the same links again and again, and encoding was a sixth of its time."""
+    return urlencode(parts, errors="replace")
+
+
 def document_link(hit: Hit, asked: Mapping[str, str] | None = None) -> str:
     """Address of the Document page at the hit's place and lines, relative to the app; with the query, which is marked there."""
     words = {name: text for name, text in (asked or {}).items() if name in ("q", "keywords")}
-    return links.document(
+    return document_address(
         hit.path,
         document_id=hit.document_id,
         lines=(hit.start_line, hit.end_line),
@@ -121,7 +168,7 @@ def number(value: float) -> str:
 def explain_link(hit: Hit, marks: Marks) -> str:
     """Address of the Explain page at this hit's document, relative to the app."""
     plan = {"plan": marks.plan} if marks.plan else {}
-    return "explain?" + links.encoded((*marks.asked.items(), *plan.items(), ("target", hit.path)))
+    return "explain?" + encoded((*marks.asked.items(), *plan.items(), ("target", hit.path)))
 
 
 def card(
@@ -319,21 +366,21 @@ def failed_column(title: str, error: WorkbenchError, badge: str = "") -> str:
 
 
 def _column_head(title: str, badge: str, written: int = 0) -> str:
-    said = f'<span class="wb-badge">{visible(badge)}</span>' if badge else ""
+    mark = f'<span class="wb-badge">{visible(badge)}</span>' if badge else ""
     name = plain(title, 120)
     stamp = f' data-written="{written}"' if written else ""
-    return f'<section class="wb-column" aria-label="{attribute(name)} results"{stamp}><h3>{visible(name)}{said}</h3>'
+    return f'<section class="wb-column" aria-label="{attribute(name)} results"{stamp}><h3>{visible(name)}{mark}</h3>'
 
 
 def example_head(number: int, example: Example) -> str:
     """What stands over a worked example's code: its place, what it is, and where it stands."""
-    link = links.document(
+    link = document_address(
         example.path, lines=(example.start_line, example.end_line), locator=example.locator, text=example.code
     )
-    said = " › ".join(part for part in (example.title, example.description, ", ".join(example.tags)) if part)
+    about = " › ".join(part for part in (example.title, example.description, ", ".join(example.tags)) if part)
     return (
         f'<div class="wb-cite">{number}. <a href="{link}" target="_blank"><bdi>{visible(plain(example.citation, 300))}</bdi></a>'
-        f' {example.score:.4f}</div><div dir="auto">{visible(plain(said, 400))}</div>'
+        f' {example.score:.4f}</div><div dir="auto">{visible(plain(about, 400))}</div>'
     )
 
 

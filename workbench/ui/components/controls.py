@@ -387,6 +387,10 @@ def path_box(value: str = "") -> None:
         "Path",
         value,
         placeholder="reference/about.md",
-        **bound("path", value, lambda path: app_state.open_path((path or "").strip())),
+        **bound("path", value, _open_path),
         help="A path as citations show it, relative to the indexed folder, or a whole citation: book.xlsx#sheet=Sales&row=12.",
     )
+
+
+def _open_path(path: str | None) -> None:
+    app_state.set_page_values(id="", at="", lines="", quote="", match="", chunk="", path=(path or "").strip())

@@ -1,15 +1,14 @@
 """The figure of judged queries beside the sliders: what a moved setting does to the measure, on the Search and Tune pages.
 
 The judged queries are retrieved once, in a thread, when a setting is moved for the first time; after that each move fuses them
-again in milliseconds. What a move cannot answer from what is kept (BM25's k1, a deeper list) is retrieved the same way, and
+again in milliseconds. What a move cannot answer from what is cached (BM25's k1, a deeper list) is retrieved the same way, and
 the figure comes when it is there. The page draws its results first and this after them.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -32,17 +31,13 @@ OFF = "none"
 MOST_AT_ONCE = 500
 """Sets of more queries are retrieved when somebody asks for it, not at the first move."""
 
-_KEPT, _CHOICE = "wb.live", "wb.live.choice"
+_SESSION, _CHOICE = "wb.live", "wb.live.choice"
 _KEY = controls.PREFIX + "live."
 
 
 @dataclass(slots=True, eq=False)
-class _Beside:
-    """What a session keeps: the judged candidates, the work that gets them, and the plan that figures are compared with.
-
-    The plan, `start`, may be chosen while the work is on; `compared` is the one that `live` is compared with so far. Whoever
-    changes either of them holds `lock`.
-    """
+class _Session:
+    """What a session holds: the judged candidates, the work that gets them, and the plan that figures are compared with."""
 
     key: tuple[object, ...]
     name: str
@@ -50,10 +45,18 @@ class _Beside:
     start: Plan
     live: LiveMeasure | None = None
     job: jobs.Job | None = None
+    retrieved: bool = False
+    """Whether the work has what it was begun for; making ready for other methods may go on."""
     failed: tuple[Plan, str] | None = None
-    done: bool = False  # with retrieving; making ready for other methods may go on
     compared: Plan | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def busy(self) -> bool:
+        return self.job is not None and self.job.running and not self.retrieved
+
+    def ready(self, plan: Plan) -> bool:
+        """Whether a plan's figure can be drawn at once."""
+        return self.live is not None and self.live.ready(plan) and self.live.ready(self.start)
 
 
 # --- what is measured -----------------------------------------------------------------------------------------------------
@@ -120,21 +123,9 @@ def _begin() -> None:
 
 
 def _compare_from_here() -> None:
-    kept = st.session_state.get(_KEPT)
-    if isinstance(kept, _Beside):
-        try:
-            _start_from(kept, app_state.current().moved)
-        except WorkbenchError as exc:
-            app_state.notice(str(exc))
-
-
-def _start_from(kept: _Beside, plan: Plan) -> None:
-    """Compare with a plan from now on; while queries are retrieved, that work does it at its end. Raises NeedsSearch."""
-    with kept.lock:
-        if kept.live is not None and (kept.live.ready(plan) or not _busy(kept)):
-            kept.live.compare_with(plan)
-            kept.compared = plan
-        kept.start = plan
+    session = st.session_state.get(_SESSION)
+    if isinstance(session, _Session):
+        session.start = app_state.current().moved
 
 
 # --- the figure -----------------------------------------------------------------------------------------------------------
@@ -152,77 +143,58 @@ def figure(corpus: Corpus) -> None:
     name, measure = chosen(corpus)
     if not name or name == OFF:
         return
-    kept = _begun(corpus, plan, name, measure)
-    if _busy(kept):
+    session = _session(corpus, plan, name, measure)
+    queries = sets(corpus).get(name, (0, 0))[0]
+    wanted = bool(st.session_state.pop(_KEY + "asked", False))
+    if session.job is not None and not session.job.running and session.job.error is not None:
+        session.failed, session.job = (plan, str(session.job.error)), None
+    failed = session.failed is not None and session.failed[0] == plan
+    movable = session.live is not None or (plan != session.start and queries <= MOST_AT_ONCE)
+    try:
+        ready = session.ready(plan)
+        if not (ready or session.busy) and (wanted or (movable and not failed)):
+            session.retrieved, session.failed = False, None
+            session.job = jobs.Job(_work(corpus, session, plan, auth.may_index()))
+        if ready and session.live is not None:
+            if session.compared != session.start:
+                session.live.compare_with(session.start)
+                session.compared = session.start
+            st.html(_figure(session.live.figure(plan), name))
+            return
+    except WorkbenchError as exc:
+        session.failed = (plan, str(exc))
+    if session.busy:
         _watching()
-    elif kept.failed is not None and kept.failed[0] == plan:
-        st.caption(plain(kept.failed[1], 300))
-    elif kept.live is not None and kept.live.ready(plan):
-        st.html(_figure(kept.live.figure(plan), name))
+    elif session.failed is not None and session.failed[0] == plan:
+        st.caption(plain(session.failed[1], 300))
     else:
-        queries = sets(corpus).get(name, (0, 0))[0]
         count = f" over {queries:,} judged queries" if queries else ""
         st.html(f'<p class="wb-live wb-dim">Move a setting to see {visible(measure)}{count} ({_short(name)}).</p>')
 
 
-def _begun(corpus: Corpus, plan: Plan, name: str, measure: str) -> _Beside:
-    """What the session keeps; a retrieval is begun where one is wanted and none is on."""
-    kept = _kept(corpus, plan, name, measure)
-    asked = bool(st.session_state.pop(_KEY + "asked", False))
-    if kept.job is not None and not kept.job.running and kept.job.error is not None:
-        kept.failed, kept.job = (plan, str(kept.job.error)), None
-    try:
-        ready = kept.live is not None and kept.live.ready(plan)
-    except WorkbenchError as exc:
-        kept.failed = (plan, str(exc))
-        return kept
-    failed = kept.failed is not None and kept.failed[0] == plan and not asked
-    if not ready and not failed and not _busy(kept) and (asked or _wanted(corpus, kept, plan)):
-        kept.done, kept.failed = False, None
-        kept.job = jobs.Job(_work(corpus, kept, plan, auth.may_index()))
-    return kept
-
-
-def _busy(kept: _Beside) -> bool:
-    return kept.job is not None and kept.job.running and not kept.done
-
-
-def _kept(corpus: Corpus, plan: Plan, name: str, measure: str) -> _Beside:
+def _session(corpus: Corpus, plan: Plan, name: str, measure: str) -> _Session:
     key = (corpus.engine.key, name, measure, sets(corpus).get(name))
-    kept = st.session_state.get(_KEPT)
-    if not isinstance(kept, _Beside) or kept.key != key:
-        if isinstance(kept, _Beside) and kept.job is not None:
-            kept.job.stop()
-        start = kept.start if isinstance(kept, _Beside) else plan
-        kept = st.session_state[_KEPT] = _Beside(key, name, measure, start)
-    return kept
+    session = st.session_state.get(_SESSION)
+    if not isinstance(session, _Session) or session.key != key:
+        if isinstance(session, _Session) and session.job is not None:
+            session.job.stop()
+        start = session.start if isinstance(session, _Session) else plan
+        session = st.session_state[_SESSION] = _Session(key, name, measure, start)
+    return session
 
 
-def _wanted(corpus: Corpus, kept: _Beside, plan: Plan) -> bool:
-    if kept.live is not None:
-        return True
-    return plan != kept.start and sets(corpus).get(kept.name, (0, 0))[0] <= MOST_AT_ONCE
-
-
-def _work(corpus: Corpus, kept: _Beside, plan: Plan, files: bool) -> jobs.Work:
+def _work(corpus: Corpus, session: _Session, plan: Plan, files: bool) -> jobs.Work:
     """Retrieve for the plan that figures are compared with and for this one, then make ready for other methods."""
+    start = session.start
 
-    def work(tell: Any, stop: Any) -> LiveMeasure:
-        live = kept.live
+    def work(progress: Any, stop: Any) -> LiveMeasure:
+        live = session.live
         if live is None:
-            judgments = jobs.read_judged(corpus, kept.name, files)
-            live = LiveMeasure(corpus.engine, judgments, kept.measure, principal=corpus.principal)
-        while not kept.done:
-            start = kept.start
-            if start != kept.compared:
-                live.prepare(start, tell, stop)
-                with kept.lock:
-                    live.compare_with(start)
-                    kept.compared = start
-            live.prepare(plan, tell, stop)
-            with kept.lock:
-                if kept.start == kept.compared:
-                    kept.live, kept.done = live, True
+            judgments = jobs.read_judged(corpus, session.name, files)
+            live = LiveMeasure(corpus.engine, judgments, session.measure, principal=corpus.principal)
+        for needed in (start, plan):
+            live.prepare(needed, progress, stop)
+        session.live, session.retrieved = live, True
         live.warm(plan)
         return live
 
@@ -232,13 +204,13 @@ def _work(corpus: Corpus, kept: _Beside, plan: Plan, files: bool) -> jobs.Work:
 @st.fragment(run_every=0.5)
 def _watching() -> None:
     """Say how far the retrieval is, again and again while the figure waits for it; at its end the page is drawn once more."""
-    kept = st.session_state.get(_KEPT)
-    if not isinstance(kept, _Beside) or kept.job is None or not _busy(kept):
+    session = st.session_state.get(_SESSION)
+    if not isinstance(session, _Session) or session.job is None or not session.busy:
         st.rerun()
-    report = kept.job.progress
+    report = session.job.progress
     share = min(1.0, report.done / report.total) if report.total else 0.0
     count = f" {report.done:,} of {report.total:,}" if report.total else ""
-    st.progress(share, f"{kept.measure}: retrieving{count} judged queries")
+    st.progress(share, f"{session.measure}: retrieving{count} judged queries")
 
 
 def _figure(figure: LiveFigure, name: str) -> str:

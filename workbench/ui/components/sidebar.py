@@ -1,6 +1,6 @@
 """The sidebar of the Search page: every field of a plan, grouped by what it changes, from the table `plan_controls`.
 
-It moves one plan: the shared one, or that of one column. Which one is said at its top, in the columns' headings, and in the
+It moves one plan: the shared one, or that of one column. Which one is named at its top, in the columns' headings, and in the
 address. Sections that are closed draw no widgets, so that a slider is quick.
 """
 

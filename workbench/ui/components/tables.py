@@ -12,7 +12,7 @@ from workbench.markup import attribute, plain, visible
 from workbench.records import Chunk, FileStatus, cite
 from workbench.store.catalogue import Refused
 from workbench.store.generations import Layout, Manifest
-from workbench.ui.components import links
+from workbench.ui.components import cards
 
 MOST_ROWS = 12
 MOST_FILES = 200
@@ -105,7 +105,7 @@ def chunks_html(rows: Sequence[tuple[str, Chunk]], query: Mapping[str, str]) -> 
     made = []
     for path, chunk in rows:
         cited = cite(path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
-        where = link(links.chunk(chunk, path, asked=query), cited, 200)
+        where = link(cards.chunk_address(chunk, path, asked=query), cited, 200)
         kind = chunk.collection + (" (document)" if chunk.granularity == "document" else "")
         made.append((where, chunk.chunk_index + 1, kind, chunk.tokens, chunk.section, plain(chunk.text[:400], 140)))
     heads = ("Where", "Chunk", "Collection", "Tokens", "Section", "Text")

@@ -1,4 +1,4 @@
-"""The thresholds: a switch and a slider for each vector source of the plan, with the metric that they are said in, for each
+"""The thresholds: a switch and a slider for each vector source of the plan, with the metric of their distances, for each
 keyword source and for the fused score.
 
 A plan that asks one vector source has one threshold, `vector.threshold`. Beside another vector source each has its own
@@ -107,8 +107,8 @@ def metric(plan: Plan) -> None:
 
 def _set_metric(chosen: str) -> None:
     plan = app_state.current().moved
-    said = {SHARED: plan[SHARED], **{name: value for name, value in plan if name.startswith("threshold.vector")}}
-    moved = {n: _converted(v, plan["vector.metric"], chosen) for n, v in said.items() if v is not None and v != OFF}
+    now = {SHARED: plan[SHARED], **{name: value for name, value in plan if name.startswith("threshold.vector")}}
+    moved = {n: _converted(v, plan["vector.metric"], chosen) for n, v in now.items() if v is not None and v != OFF}
     app_state.set_plan({"vector.metric": chosen, **moved})
 
 

@@ -4,24 +4,15 @@
   if (window.__workbenchPages) return;
   window.__workbenchPages = true;
 
-  // Events wait here, numbered, until the other side has done them (`events.py`).
+  // Events wait here, numbered, until the other side has done them (`events.py`); its component sends them, also those that
+  // were there before it.
   const waiting = (window.__workbenchEvents = window.__workbenchEvents || []);
   let last = 0;
   const send = (event) => {
     last = Math.max(last + 1, Date.now());
     waiting.push({...event, number: last});
     if (window.__workbenchSend) window.__workbenchSend();
-    again(30);
   };
-  let timer = 0;
-  function again(tries) {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      if (!waiting.length || !tries) return;
-      if (window.__workbenchSend) window.__workbenchSend();
-      again(tries - 1);
-    }, 2000);
-  }
   const cardOf = (element) => element && element.closest && element.closest(".wb-card");
   const chunkOf = (card) => card.dataset.chunk;
   const cards = (column) => [...column.querySelectorAll(".wb-card")];

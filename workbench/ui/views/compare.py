@@ -18,7 +18,7 @@ from workbench.plan.plan import Plan
 from workbench.plan.presets import PRESETS
 from workbench.ui import auth, jobs, resources
 from workbench.ui import state as app_state
-from workbench.ui.components import controls, links, tables
+from workbench.ui.components import cards, controls, tables
 from workbench.ui.components.live import MEASURES
 from workbench.ui.views import tune
 
@@ -60,10 +60,10 @@ def draw(corpus: Corpus) -> None:
     if st.button("Compare them", type="primary", key=_KEY + "run", disabled=jobs.busy(_JOB)):
         try:
             plans = Plan.parse(first), Plan.parse(second)
+            work = jobs.compare_work(corpus, name, queries, auth.may_index(), *plans, measure)
+            st.session_state[_JOB] = jobs.Job(work)
         except PlanError as exc:
             app_state.notice(str(exc))
-            st.rerun()
-        st.session_state[_JOB] = jobs.Job(jobs.compare_work(corpus, name, queries, auth.may_index(), *plans, measure))
     made = jobs.watch(_JOB, _KEY)
     if isinstance(made, jobs.Compared):
         _found(made)
@@ -111,4 +111,4 @@ def _most_different(made: jobs.Compared, plans: tuple[Plan, Plan]) -> None:
 def found_only(keys: Sequence[str], query: str) -> str:
     """Links to the first two documents among the keys of a list, which open with the query marked."""
     paths = list(dict.fromkeys(_SPAN.sub("", key) for key in keys))[:2]
-    return " · ".join(tables.link(links.document(path, asked={"q": query}), path, 60).html for path in paths)
+    return " · ".join(tables.link(cards.document_address(path, asked={"q": query}), path, 60).html for path in paths)

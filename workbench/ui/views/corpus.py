@@ -21,7 +21,7 @@ from workbench.records import Chunk, Principal
 from workbench.store.access.redaction import load_policy
 from workbench.store.access.visibility import SeeAll, may_know
 from workbench.store.catalogue import Catalogue
-from workbench.ui import auth, layout, resources, runs
+from workbench.ui import auth, resources, runs
 from workbench.ui import state as app_state
 from workbench.ui.components import cards, controls, tables
 from workbench.ui.runs import DONE, FAILED, STOPPED, Status
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from workbench.corpus import Corpus
 
 _KEY = controls.PREFIX + "index."
-_SENTENCE = "wb.index.said"
 LEVELS = ("normal", "public", "internal", "confidential", "restricted")
 STEPS = {
     "walk": "Looking for files",
@@ -48,25 +47,23 @@ STEPS = {
 
 def draw_runs(corpus: Path, principal: Principal | None, roots: Sequence[str] = ()) -> None:
     """Draw the run that goes on, or else the form to start one and what came of the last."""
-    said = runs.status(corpus)
-    if said is not None and not _own(said, principal):
-        if said.alive:
+    run = runs.status(corpus)
+    if run is not None and not _own(run, principal):
+        if run.alive:
             st.text("Another run is going on. Come back when it is done.")
             return
-        said = None
-    if said is not None and said.alive:
+        run = None
+    if run is not None and run.alive:
         _live(str(corpus))
         return
-    _form(corpus, principal, roots, said is not None)
-    for sentence in st.session_state.pop(_SENTENCE, ()):
-        st.html(cards.alert("", *sentence))
-    if said is not None:
-        _ended(said, corpus, principal)
+    _form(corpus, principal, roots, run is not None)
+    if run is not None:
+        _ended(run, corpus, principal)
 
 
-def _own(said: Status, principal: Principal | None) -> bool:
+def _own(run: Status, principal: Principal | None) -> bool:
     """Whether a run is of who looks: where people sign in, of their tenant."""
-    return not auth.on() or (principal is not None and said.asked.tenant == principal.tenant)
+    return not auth.on() or (principal is not None and run.request.tenant == principal.tenant)
 
 
 # --- the run that goes on -------------------------------------------------------------------------------------------------
@@ -74,33 +71,33 @@ def _own(said: Status, principal: Principal | None) -> bool:
 
 @st.fragment(run_every=0.7)
 def _live(corpus: str) -> None:
-    """How far it is; when it is over, the page is drawn anew and finds the new generation."""
-    said = runs.status(Path(corpus))
-    if said is None or not said.alive or not _own(said, resources.local_principal()):
+    """How far it is; when it is over, the page is drawn again and finds the new generation."""
+    run = runs.status(Path(corpus))
+    if run is None or not run.alive or not _own(run, resources.local_principal()):
         st.rerun()
-    name = STEPS.get(said.step, "Starting")
-    share = min(said.done / said.total, 1.0) if said.total else 0.0
-    st.html(f'<p class="wb-note" role="status">{visible(progress_text(said, time.time()))}</p>')
-    st.progress(share, text=f"{name}: {said.done:,} of {said.total:,}" if said.total else f"{name}…")
-    asked = runs.stopping(Path(corpus))
+    name = STEPS.get(run.step, "Starting")
+    share = min(run.done / run.total, 1.0) if run.total else 0.0
+    st.html(f'<p class="wb-note" role="status">{visible(progress_text(run, time.time()))}</p>')
+    st.progress(share, text=f"{name}: {run.done:,} of {run.total:,}" if run.total else f"{name}…")
+    stopping = runs.stopping(Path(corpus))
     st.button(
-        "Stopping…" if asked else "Stop",
+        "Stopping…" if stopping else "Stop",
         key=_KEY + "stop",
         on_click=_stop,
         args=(corpus,),
-        disabled=asked,
+        disabled=stopping,
         help="Stops at the next file or batch. The corpus stays as it was; vectors that were made are kept.",
     )
     st.caption("You can leave this page: the run goes on.")
 
 
-def progress_text(said: Status, now: float) -> str:
+def progress_text(run: Status, now: float) -> str:
     """What is being done, since when, how fast, and how long it will take."""
-    parts = [f"Indexing {plain(', '.join(said.asked.paths), 300)}", f"for {_duration(now - said.started)}"]
-    if said.rate > 0 and said.total:
-        parts.append(f"{said.rate:,.1f} a second")
-    if said.seconds_left is not None and said.total:
-        parts.append(f"about {_duration(said.seconds_left)} left in this step")
+    parts = [f"Indexing {plain(', '.join(run.request.paths), 300)}", f"for {_duration(now - run.started)}"]
+    if run.rate > 0 and run.total:
+        parts.append(f"{run.rate:,.1f} a second")
+    if run.seconds_left is not None and run.total:
+        parts.append(f"about {_duration(run.seconds_left)} left in this step")
     return ", ".join(parts)
 
 
@@ -110,8 +107,8 @@ def _duration(seconds: float) -> str:
 
 
 def _stop(corpus: str) -> None:
-    said = runs.status(Path(corpus))
-    if auth.may_index() and said is not None and _own(said, resources.local_principal()):
+    run = runs.status(Path(corpus))
+    if auth.may_index() and run is not None and _own(run, resources.local_principal()):
         runs.stop(Path(corpus))
 
 
@@ -146,14 +143,14 @@ def _form(corpus: Path, principal: Principal | None, roots: Sequence[str], again
 
 
 def _start(corpus: str, principal: Principal | None) -> None:
-    """Check what was typed and start; what cannot be is said in the place of the last run."""
+    """Check what was typed and start."""
     session = st.session_state
     try:
         if not auth.may_index():
             return
         below = auth.indexing_roots()
         paths = runs.check_paths(str(session[_KEY + "paths"] or ""), Path(corpus), below)
-        asked = runs.asked_of(
+        request = runs.request_of(
             paths,
             str(session[_KEY + "collection"] or ""),
             principal,
@@ -162,36 +159,36 @@ def _start(corpus: str, principal: Principal | None) -> None:
             hidden=bool(session[_KEY + "hidden"]),
             below=below,
         )
-        runs.start(Path(corpus), asked)
+        runs.start(Path(corpus), request)
     except WorkbenchError as exc:
-        session[_SENTENCE] = [(exc.message, exc.remedy)]
+        app_state.notice(str(exc))
 
 
-def _ended(said: Status, corpus: Path, principal: Principal | None) -> None:
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(said.ended or said.started))
-    paths = plain(", ".join(said.asked.paths), 300)
+def _ended(run: Status, corpus: Path, principal: Principal | None) -> None:
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.ended or run.started))
+    paths = plain(", ".join(run.request.paths), 300)
     st.html('<h4 class="wb-chart">The last run from this page</h4>')
-    if said.state == FAILED:
-        st.html(cards.alert(f"{when}: indexing {paths} failed", said.reason, said.remedy))
+    if run.state == FAILED:
+        st.html(cards.alert(f"{when}: indexing {paths} failed", run.reason, run.remedy))
         return
-    if said.state == STOPPED:
+    if run.state == STOPPED:
         st.text(f"{when}: indexing {paths} was stopped. The corpus is as it was; start again to go on.")
         return
-    if said.state != DONE:
+    if run.state != DONE:
         return
-    c = said.counts
-    took = _duration(said.ended - said.started)
+    c = run.counts
+    took = _duration(run.ended - run.started)
     st.text(
         f"{when}: {paths}. {c['found']:,} files found: {c['indexed']:,} indexed, {c['unchanged']:,} unchanged, "
         f"{c['skipped']:,} skipped, {c['failed']:,} failed; {c['removed']:,} removed. {c['embedded']:,} texts embedded and "
         f"{c['reused']:,} reused in {took}. The corpus now has {c['documents']:,} documents in {c['chunks']:,} chunks."
     )
-    for warning in said.warnings:
+    for warning in run.warnings:
         st.html(cards.alert("", warning, ""))
     st.html('<p><a class="wb-button" href="./" target="_self">Search it</a></p>')
-    files = said.files
+    files = run.files
     if auth.on():
-        rules, flags = load_rules(corpus), FileRules((said.asked.collection,), said.asked.tenant, said.asked.roles)
+        rules, flags = load_rules(corpus), FileRules((run.request.collection,), run.request.tenant, run.request.roles)
         policy = load_policy(corpus) or SeeAll()
         files = tuple(f for f in files if may_know(rules.for_file(f[0], flags).access, principal, policy))
     if files:
@@ -199,14 +196,14 @@ def _ended(said: Status, corpus: Path, principal: Principal | None) -> None:
         st.html(tables.table(tables.REFUSED, rows, name="Files that were not indexed"))
 
 
-PARTS = ("overview", "chunks", "refused", "runs", "index")
-TITLES = {
+PARTS = {
     "overview": "Overview",
     "chunks": "Chunks",
     "refused": "Not indexed",
     "runs": "Runs and generations",
     "index": "Index",
 }
+"""Each part by its name in the address, with its title."""
 ROWS = 50
 _CORPUS_KEY = controls.PREFIX + "corpus."
 
@@ -221,37 +218,25 @@ def draw() -> None:
             st.text("A corpus holds what you have indexed. Make one here: name the folder with your documents.")
             draw_runs(path, resources.local_principal())
         else:
-            layout.corpus_or_help()
+            resources.corpus_or_help()
         return
     _DRAW[_part()](corpus)
 
 
 def _part() -> str:
     """Which part is shown: the address says it, the buttons change it."""
-    key, asked = _CORPUS_KEY + "part", app_state.address_value("part")
-    value = asked if asked in PARTS else PARTS[0]
-    if st.session_state.get(key) != value:
-        st.session_state[key] = value
+    value = app_state.page_value("part")
+    value = value if value in PARTS else next(iter(PARTS))
     st.segmented_control(
         "Part",
-        PARTS,
+        list(PARTS),
         required=True,
         default=value,
-        key=key,
-        format_func=lambda p: TITLES[p],
-        on_change=_set_part,
+        format_func=lambda p: PARTS[p],
         label_visibility="collapsed",
+        **controls.bound("corpus.part", value, lambda part: app_state.set_page_values(part=part)),
     )
     return value
-
-
-def _set_part() -> None:
-    st.query_params["part"] = str(st.session_state[_CORPUS_KEY + "part"])
-
-
-def sees_all(corpus: Corpus) -> bool:
-    """Whether who looks sees every document: only then may files without a document and whole generations be named."""
-    return corpus.engine.records.scope(corpus.principal, None, ()).visible_documents is None
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
@@ -359,7 +344,7 @@ def _runs(corpus: Corpus) -> None:
     else:
         st.dataframe(jobs, key=_CORPUS_KEY + "jobs", hide_index=True)
     st.html('<h4 class="wb-chart">Generations</h4>')
-    if not sees_all(corpus):
+    if corpus.engine.records.scope(corpus.principal, None, ()).visible_documents is not None:
         st.text(f"This page has {corpus.engine.generation} open; the others are for who sees the whole corpus.")
         return
     st.html(tables.generations_html(corpus.path, corpus.engine.generation))

@@ -7,9 +7,9 @@ each group in a fragment of its own, so that choosing how many places are drawn 
 
 from __future__ import annotations
 
-import json
+import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -29,19 +29,18 @@ from workbench.charts import (
 from workbench.charts.layout import source_colour
 from workbench.charts.search import ADDITIVE, PLANE_POINTS, most_places
 from workbench.errors import WorkbenchError
-from workbench.markup import attribute, csv_of, plain, visible
+from workbench.markup import attribute, plain, visible
 from workbench.plan.fields import OFF, base_of, encoder_of
 from workbench.plan.plan import Plan
 from workbench.records import by_chunk
 from workbench.retrieve.explain import Explanation, SourceStanding
 from workbench.retrieve.request import sources_of
 from workbench.store.catalogue import Catalogue
-from workbench.ui import layout, resources
+from workbench.ui import resources
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, controls, links, results, tables, thresholds
+from workbench.ui.components import cards, controls, tables, thresholds
 from workbench.ui.components.cards import number
 from workbench.ui.components.tables import Html, table
-from workbench.ui.finder import Asked
 from workbench.ui.state import AppState
 from workbench.ui.views import search
 
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from workbench.retrieve.result import SearchResult
 
 TOPS = (5, 10, 20, 50)
-TARGET = "target"
+TARGET, MODE = "target", "hybrid"
 _MOST_PATHS = 1_000
 _FIRST_PATHS = 50
 _SIMILAR = 8
@@ -61,9 +60,9 @@ def draw(corpus: Corpus) -> None:
     state = app_state.current()
     search.query_line("The query to explain; the Search page has the same one.")
     _settings(state)
-    if Asked(state.query, state.keywords, state.filters).blank:
+    if search.request_of(state).blank:
         st.caption("There is no search to explain yet: type a query, or come here from the Search page.")
-        layout.no_query(corpus)
+        resources.no_query(corpus)
         return
     _answer(corpus)
 
@@ -76,7 +75,7 @@ def _settings(state: app_state.AppState) -> None:
         controls.choice(plan, "fusion.method", "Method")
         if method == "convex":
             controls.slider(plan, "fusion.alpha", "alpha: vector's share", 0.0, 1.0, 0.01)
-        for source in sources_of(plan, "hybrid", state.query, state.keywords):
+        for source in sources_of(plan, MODE, state.query, state.keywords):
             controls.slider(plan, f"fusion.weights.{source}", f"Weight of {source}", 0.0, 2.0, 0.05)
         if method == "rrf":
             controls.slider(plan, "fusion.k", "k", 1.0, 200.0, 1.0)
@@ -89,8 +88,7 @@ def _settings(state: app_state.AppState) -> None:
 @controls.part("answers")
 def _answer(corpus: Corpus) -> None:
     state = app_state.current()
-    asked = Asked(state.query, state.keywords, state.filters, state.context)
-    result = resources.finder().result(corpus, asked, "hybrid", state.moved)
+    result = resources.finder().result(corpus, search.request_of(state), MODE, state.moved)
     st.html(cards.messages_html(result.messages, result.warnings, result.unavailable))
     where = st.container()
     _pictures(corpus, result)
@@ -106,18 +104,14 @@ def _answer(corpus: Corpus) -> None:
 def _where(corpus: Corpus, result: SearchResult) -> None:
     if app_state.asked_again():
         st.rerun()
-    target = app_state.address_value(TARGET).strip()
-    key = _KEY + TARGET
-    if st.session_state.get(key) != (target or None):
-        st.session_state[key] = target or None
+    target = app_state.page_value(TARGET).strip()
     st.selectbox(
         "Where is this document?",
         _paths(corpus, result, target),
-        key=key,
         accept_new_options=True,
         placeholder="A path, path:line, or chunk id",
-        on_change=lambda: aim(str(st.session_state[key] or "").strip()),
         index=None,
+        **controls.bound(f"explain.{TARGET}", target or None, aim),
         help="Shows its rank in every source, which step dropped it, and what would bring it in. "
         "Type any path as citations show it; the list has the nearest candidates first.",
     )
@@ -154,12 +148,9 @@ def _apply(changes: dict[str, Any]) -> None:
         app_state.ask_again()
 
 
-def aim(target: str) -> None:
-    """Make the address name the document that is asked for (a callback)."""
-    if target:
-        st.query_params[TARGET] = target
-    else:
-        st.query_params.pop(TARGET, None)
+def aim(target: str | None) -> None:
+    """Look for another document (a callback)."""
+    app_state.set_page_values(**{TARGET: (target or "").strip()})
 
 
 def _paths(corpus: Corpus, result: SearchResult, target: str) -> list[str]:
@@ -235,8 +226,8 @@ def _pictures(corpus: Corpus, result: SearchResult) -> None:
 
 def _timings(result: SearchResult) -> None:
     st.html('<h4 class="wb-chart">What took the time</h4>')
-    if results.from_cache(result.timings_ms):
-        st.caption(results.FROM_CACHE)
+    if search.from_cache(result.timings_ms):
+        st.caption(search.FROM_CACHE)
         return
     controls.chart(timing_figure({"search": result.timings_ms}), _KEY + "timings", "Milliseconds by step.")
 
@@ -280,9 +271,6 @@ def _plane(corpus: Corpus, result: SearchResult) -> None:
 
 
 def _how(result: SearchResult) -> None:
-    def as_json() -> str:
-        return json.dumps(result.to_dict(timings=True), indent=1, ensure_ascii=False)
-
     with st.expander("The plan, and what was run", key=_KEY + "how", on_change="rerun") as how:
         if how.open:
             st.caption("The plan:")
@@ -291,18 +279,9 @@ def _how(result: SearchResult) -> None:
                 st.caption(statement.title)
                 st.code(statement.text, language=statement.language, wrap_lines=True)
     with st.container(horizontal=True):
-        made: Callable[[], str]
-        for label, made, kind, mime, help in (
-            (
-                "Table as CSV",
-                lambda: csv_of(result.frame()),
-                "csv",
-                "text/csv",
-                "Every fused candidate, with all digits.",
-            ),
-            ("Result as JSON", as_json, "json", "application/json", "The results, the funnel and the timings."),
-        ):
-            st.download_button(label, made, f"explain.{kind}", mime, key=_KEY + kind, on_click="ignore", help=help)
+        for kind, mime, help in search.EXPORTS:
+            data, label = functools.partial(search.exported, resources.finder(), MODE, kind), f"Download {kind.upper()}"
+            st.download_button(label, data, f"explain.{kind}", mime, key=_KEY + kind, on_click="ignore", help=help)
 
 
 # --- as HTML and text -------------------------------------------------------------------------------------------------
@@ -392,7 +371,7 @@ def candidates_table(shown: Sequence[Candidate], sources: Sequence[str], asked: 
     rows = []
     for p in shown:
         line = int(p.name.rpartition(":")[2])
-        link = tables.link(links.document(p.path, lines=(line, line), asked=asked), p.name, 200)
+        link = tables.link(cards.document_address(p.path, lines=(line, line), asked=asked), p.name, 200)
         label = Html(visible(str(p.label)), ' class="wb-short"')
         cells: list[Any] = [p.rank, link, label, _value(p.score), *([_value(p.rerank)] if reranked else [])]
         for source in sources:

@@ -5,25 +5,31 @@ from __future__ import annotations
 import streamlit as st
 
 from workbench import guide
-from workbench.ui import layout
-from workbench.ui.state import address_value
+from workbench.ui.components import controls
+from workbench.ui.state import page_value, set_page_values
+
+_SCROLL = """
+(() => {
+  const named = location.hash.length > 1 ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
+  const place = named || document.querySelector(".wb-target");
+  if (!place) return;
+  if (named) named.classList.add("wb-named");
+  place.scrollIntoView({block: named ? "center" : "start"});
+})();
+"""
 
 
 def draw() -> None:
-    asked = address_value("page")
-    asked = asked if asked in guide.PAGES else "start"
-    # A new key for each page, so that a link or the browser's back button is not overruled by what was chosen before.
-    page = st.pills(
+    page = page_value("page")
+    page = page if page in guide.PAGES else "start"
+    st.pills(
         "Page of the guide",
         list(guide.PAGES),
         format_func=lambda name: guide.PAGES[name],
-        default=asked,
+        default=page,
         required=True,
-        key=f"guide-{asked}",
         label_visibility="collapsed",
+        **controls.bound("guide.page", page, lambda chosen: set_page_values(page=chosen)),
     )
-    if page and page != asked:
-        st.query_params["page"] = page
-        st.rerun()
-    st.html(f'<article class="wb-guide">{guide.html(asked)}</article>')
-    st.html(layout.scroll_script(), unsafe_allow_javascript=True)
+    st.html(f'<article class="wb-guide">{guide.html(page)}</article>')
+    st.html(f"<script>{_SCROLL}</script>", unsafe_allow_javascript=True)

@@ -1,6 +1,6 @@
 """The Judge page: choose a query set and plans, then judge one passage after the other, by keyboard.
 
-The passages are pooled from all chosen plans and shuffled; the page never says which plan found one, nor what others said. A
+The passages are pooled from all chosen plans and shuffled; the page never says which plan found one, nor how others graded it. A
 grade is on the disk before the next passage is drawn. Keys: 0 to 3 grade, U undoes the last grade, N skips a passage.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import shlex
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from workbench.markup import attribute, excerpt, plain, visible
 from workbench.plan.plan import Plan
 from workbench.records import Chunk, Document, Hit, Progress, Span, cite
 from workbench.ui import resources, state
-from workbench.ui.components import cards, links, tables
+from workbench.ui.components import cards, tables
 from workbench.ui.components.cards import in_markdown
 from workbench.ui.components.controls import PREFIX
 
@@ -58,7 +59,7 @@ POOL_HELP = (
 _SPLIT = "|"
 _KEY = PREFIX + "judge."
 _NOTE = _KEY + "note"
-_CHOSEN, _ROUND, _SAID = "wb.judge.chosen", "wb.judge.round", "wb.judge.said"
+_CHOSEN, _ROUND, _DONE = "wb.judge.chosen", "wb.judge.round", "wb.judge.done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def from_params(params: Mapping[str, str], person: str) -> Choice | None:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The candidate that is to be judged, with what the page shows of it; nothing says who found it."""
+    """The candidate that is to be judged, with what the page shows of it; nothing says which plan found it."""
 
     query: Query
     chunk: Chunk
@@ -96,57 +97,44 @@ class Shown:
     matches: tuple[Span, ...]
 
 
-def pooled(
-    corpus: Corpus,
-    queries: Sequence[Query],
-    plans: tuple[str, ...],
-    depth: int,
-    progress: Callable[[Progress], None] | None = None,
-) -> Pool:
+def pooled(corpus: Corpus, queries: Sequence[Query], choice: Choice, progress: Callable[[Progress], None]) -> Pool:
     """The candidates of some queries. Raises PlanError, UsageError, SourceUnavailable for a plan that cannot be run."""
 
     def hits(query: Query, plan: Plan, depth: int) -> Sequence[Hit]:
         return corpus.search(query.text, query.keywords, plan=plan, limit=depth).hits
 
-    return make_pool(hits, corpus.judging, queries, plans, depth, progress)
+    return make_pool(hits, corpus.judging, queries, choice.plans, choice.depth, progress)
 
 
 class Round:
-    """A round; make it with `begin`.
+    """A round of judging: the set's queries are pooled and what was graded before is found. Raises JudgmentError for a set
+    without queries.
 
     Attributes:
         choice: What it is about.
         state: Of the corpus that was searched (`Engine.key`); another one needs another round.
         pool: The candidates.
-        skipped: Candidates put off, as (query id, chunk id), in the order of putting off.
+        skipped: Candidates put off, as (query id, chunk id).
     """
 
-    def __init__(self, choice: Choice, state: str, queries: tuple[Query, ...], pool: Pool) -> None:
-        self.choice = choice
-        self.state = state
-        self.queries = queries
-        self.pool = pool
-        self.skipped: list[tuple[str, str]] = []
-        self._order = {q.query_id: pool.order(q.query_id, choice.judge) for q in queries}
-        self._graded: dict[str, Mapping[str, Judgment]] = {}
-        self._given: list[tuple[str, str]] = []  # what was graded in this round, as (query id, chunk id)
-        self._undone: set[tuple[str, str]] = set()
-
-    @classmethod
-    def begin(cls, corpus: Corpus, choice: Choice, progress: Callable[[Progress], None] | None = None) -> Round:
-        """Pool the set's queries and find out what was graded before. Raises JudgmentError for a set without queries."""
-        state, queries = corpus.engine.key, corpus.judging.queries(choice.name)
-        if not queries:
+    def __init__(self, corpus: Corpus, choice: Choice, progress: Callable[[Progress], None] = lambda _: None) -> None:
+        self.choice, self.state = choice, corpus.engine.key
+        self.queries = corpus.judging.queries(choice.name)
+        if not self.queries:
             raise JudgmentError(f"The set {choice.name!r} has no queries", "Add some, or choose another set")
-        made = cls(choice, state, queries, pooled(corpus, queries, choice.plans, choice.depth, progress))
-        for query in queries:
-            made._look(corpus, query)
-        return made
+        self.pool = pooled(corpus, self.queries, choice, progress)
+        self.skipped: set[tuple[str, str]] = set()
+        self._candidates = {q.query_id: self.pool.order(q.query_id, choice.judge) for q in self.queries}
+        self._given: dict[int, tuple[str, str]] = {}  # number of a judgment of this round -> query id, chunk id
+        self._undone: set[tuple[str, str]] = set()
+        self._graded: dict[str, Mapping[str, Judgment]] = {}
+        for query in self.queries:
+            self._read(corpus, query)
 
-    def _look(self, corpus: Corpus, query: Query) -> None:
-        candidates = self._order[query.query_id]
+    def _read(self, corpus: Corpus, query: Query) -> None:
+        candidates = self._candidates[query.query_id]
         found = corpus.judging.grades(query, candidates, set=self.choice.name, judge=self.choice.judge)
-        # An undone one is asked again, also where it has a grade of its document or of a part of it.
+        # An undone one is shown again, also where it has a grade of its document or of a part of it.
         self._graded[query.query_id] = {i: g for i, g in found.items() if (query.query_id, i) not in self._undone}
 
     @property
@@ -159,23 +147,22 @@ class Round:
 
     def grades(self) -> dict[int, int]:
         """How many candidates have each grade, 0 to 3 first, then others that were imported."""
-        counts = dict.fromkeys(GRADES, 0)
-        for found in self._graded.values():
-            for judgment in found.values():
-                counts[judgment.grade] = counts.get(judgment.grade, 0) + 1
-        return counts
+        return {
+            **dict.fromkeys(GRADES, 0),
+            **Counter(j.grade for found in self._graded.values() for j in found.values()),
+        }
 
     def position(self, query: Query) -> tuple[int, int, int]:
         """Number of a query from 1, and how many of its candidates are graded, of how many."""
-        return (self.queries.index(query) + 1, len(self._graded[query.query_id]), len(self._order[query.query_id]))
+        graded, candidates = self._graded[query.query_id], self._candidates[query.query_id]
+        return self.queries.index(query) + 1, len(graded), len(candidates)
 
     def next(self) -> tuple[Query, Candidate] | None:
         """What is to be judged now: the first candidate neither graded nor skipped; None at the end."""
-        skipped = set(self.skipped)
         for query in self.queries:
             graded = self._graded[query.query_id]
-            for candidate in self._order[query.query_id]:
-                if candidate.chunk_id not in graded and (query.query_id, candidate.chunk_id) not in skipped:
+            for candidate in self._candidates[query.query_id]:
+                if candidate.chunk_id not in graded and (query.query_id, candidate.chunk_id) not in self.skipped:
                     return query, candidate
         return None
 
@@ -189,40 +176,35 @@ class Round:
                 (row,) = judging.records.rows([number])
                 (document,) = judging.records.headers([row.document_number])
                 return Shown(query, row.chunk, document, corpus.engine.lexical.highlight(query.text, row.chunk.text))
-            self.skip(query.query_id, candidate.chunk_id)
+            self.skipped.add((query.query_id, candidate.chunk_id))
         return None
 
     def grade(self, corpus: Corpus, query_id: str, chunk_id: str, grade: int, note: str = "") -> None:
         """Grade a candidate; it is on the disk when this returns. Raises JudgmentError, CorpusError."""
         query, about = next(q for q in self.queries if q.query_id == query_id), (query_id, chunk_id)
-        choice = self.choice
-        given = corpus.judging.grade(chunk_id, grade, query, set=choice.name, judge=choice.judge, note=note.strip())
+        name, judge = self.choice.name, self.choice.judge
+        given = corpus.judging.grade(chunk_id, grade, query, set=name, judge=judge, note=note.strip())
         self._graded[query_id] = {**self._graded[query_id], chunk_id: given}
-        self._given.append(about)
+        self._given[given.number] = about
         self._undone.discard(about)
-        if about in self.skipped:
-            self.skipped.remove(about)
+        self.skipped.discard(about)
 
     def undo(self, corpus: Corpus) -> str:
         """Undo this judge's last grade in the set, also one of another day. Returns what was done, in a sentence."""
         undone = corpus.judging.undo(self.choice.name, self.choice.judge)
         if undone is None:
             return "There is nothing to undo."
-        query = next((q for q in self.queries if q.query_id == undone.query_id), None)
-        if query is not None:
-            if self._given and self._given[-1][0] == query.query_id:
-                self._undone.add(self._given.pop())
-            self._look(corpus, query)
+        if undone.number in self._given:
+            self._undone.add(self._given.pop(undone.number))
+        for query in self.queries:
+            if query.query_id == undone.query_id:
+                self._read(corpus, query)
         return f"Undid grade {undone.grade} of {undone.anchor.path}."
-
-    def skip(self, query_id: str, chunk_id: str) -> None:
-        if (query_id, chunk_id) not in self.skipped:
-            self.skipped.append((query_id, chunk_id))
 
 
 def draw(corpus: Corpus) -> None:
     person = resources.person()
-    given = {n: state.address_value(n) for n in PARAMS}
+    given = {n: state.page_value(n) for n in PARAMS}
     if "is_logged_in" in st.user:
         given["judge"] = ""  # whoever signed in judges as nobody else
     choice = from_params(given, person)
@@ -237,13 +219,12 @@ def draw(corpus: Corpus) -> None:
         return
     choice = _sets(corpus, person)
     if choice is not None:
-        st.query_params.update(choice.to_params(person))
+        state.set_page_values(**choice.to_params(person))
         st.rerun()
 
 
 def _leave() -> None:
-    for name in PARAMS:
-        st.query_params.pop(name, None)
+    state.set_page_values(**dict.fromkeys(PARAMS, ""))
     st.session_state.pop(_ROUND, None)
 
 
@@ -293,10 +274,11 @@ def _start(corpus: Corpus, names: dict[str, str], person: str) -> Choice | None:
     pressed = st.button("Start judging", type="primary", disabled=not ready, key=_KEY + "start")
     if not name:
         return None
+    choice = Choice(name, " ".join(judge.split()), tuple(picked), int(depth))
     _agreement(corpus, name)
-    _machine(corpus, name, tuple(picked), int(depth))
+    _machine(corpus, choice)
     _change(corpus, name, names[name])
-    return Choice(name, " ".join(judge.split()), tuple(picked), int(depth)) if pressed and ready else None
+    return choice if pressed and ready else None
 
 
 def _agreement(corpus: Corpus, name: str) -> None:
@@ -312,11 +294,11 @@ def _do(action: Callable[[], str]) -> None:
     """Run an action that returns a sentence; show it after the page has seen what changed, or show the error."""
     try:
         with st.spinner("One moment"):
-            said = action()
+            done = action()
     except WorkbenchError as exc:
         st.html(cards.alert("", exc.message, exc.remedy))
         return
-    state.message(said)
+    state.message(done)
     st.rerun()
 
 
@@ -458,8 +440,8 @@ def _progress(doing: str) -> Iterator[Callable[[Progress], None]]:
         bar.empty()
 
 
-def _machine(corpus: Corpus, name: str, plans: tuple[str, ...], depth: int) -> None:
-    """The closed section of a model that grades; what it needs is said where it is not there."""
+def _machine(corpus: Corpus, choice: Choice) -> None:
+    """The closed section of a model that grades; what it needs is named where it is missing."""
     key = _KEY + "machine."
     with st.expander("Let a model grade", key=key + "section"):
         if not str(settings.get("endpoint_url")).strip():
@@ -474,27 +456,27 @@ def _machine(corpus: Corpus, name: str, plans: tuple[str, ...], depth: int) -> N
         )
         with st.form(key + "form", border=False):
             model = st.text_input("Model", key=key + "model", max_chars=150)
-            pressed = st.form_submit_button("Grade the pool", key=key + "start", disabled=not plans)
+            pressed = st.form_submit_button("Grade the pool", key=key + "start", disabled=not choice.plans)
         if pressed and model.strip():
-            _grade_by_machine(corpus, name, model.strip(), plans, depth)
-        items = graded_by(corpus.judging.located(name))
+            _grade_by_machine(corpus, choice, model.strip())
+        items = graded_by(corpus.judging.located(choice.name))
         for judge in sorted({j for grades in items for j in grades if j.startswith(MACHINE)}):
             found = with_people(items, judge)
             none = f"{judge}: nobody has judged any of its passages too."
             st.text(plain(none if found is None else found.words, 300))
 
 
-def _grade_by_machine(corpus: Corpus, name: str, model: str, plans: tuple[str, ...], depth: int) -> None:
+def _grade_by_machine(corpus: Corpus, choice: Choice, model: str) -> None:
     from workbench.assist.endpoint import PREFIX as ENDPOINT
     from workbench.assist.endpoint import Endpoint
 
     judging = corpus.judging
     try:
         with _progress("Graded or left out:") as show:
-            queries = judging.queries(name)
-            pool = pooled(corpus, queries, plans, depth, show)
+            queries = judging.queries(choice.name)
+            pool = pooled(corpus, queries, choice, show)
             endpoint = Endpoint(model.removeprefix(ENDPOINT))
-            report = judge_by_machine(judging, endpoint, name, queries, pool, progress=show)
+            report = judge_by_machine(judging, endpoint, choice.name, queries, pool, progress=show)
     except WorkbenchError as exc:
         st.html(cards.alert("The model did not grade", exc.message, exc.remedy))
         return
@@ -509,7 +491,7 @@ def _judge(corpus: Corpus, choice: Choice) -> None:
     if not (isinstance(made, Round) and made.choice == choice and made.state == corpus.engine.key):
         try:
             with _progress("") as show:
-                made = st.session_state[_ROUND] = Round.begin(corpus, choice, show)
+                made = st.session_state[_ROUND] = Round(corpus, choice, show)
         except WorkbenchError as exc:
             st.html(cards.alert("These passages cannot be collected", exc.message, exc.remedy))
             return
@@ -524,9 +506,8 @@ def _panel(corpus: Corpus) -> None:
     made: Round = st.session_state[_ROUND]
     share = made.done / made.total if made.total else 1.0
     st.progress(min(share, 1.0), f"{made.done} of {made.total} passages judged")
-    said = st.session_state.pop(_SAID, None)
-    if said is not None:
-        st.html(said)
+    if (done := st.session_state.pop(_DONE, None)) is not None:
+        st.html(done)
     try:
         shown = made.show(corpus)
     except WorkbenchError as exc:
@@ -535,7 +516,7 @@ def _panel(corpus: Corpus) -> None:
     if shown is None:
         _end(corpus, made)
         return
-    st.html(_question_html(shown, made) + _passage_html(shown))
+    st.html(_shown_html(shown, made))
     target = (shown.query.query_id, shown.chunk.chunk_id)
     with st.container(horizontal=True):
         for grade in GRADES:
@@ -558,30 +539,25 @@ def _undo_button(corpus: Corpus) -> None:
     st.button("Undo", key=_KEY + "undo", shortcut="U", on_click=_undo, args=(corpus,))
 
 
-def _question_html(shown: Shown, made: Round) -> str:
-    number, graded, candidates = made.position(shown.query)
-    words = visible(plain(shown.query.keywords or "", 200))
+def _shown_html(shown: Shown, made: Round) -> str:
+    """The question, and the passage with its words marked, its title and section, and a link to its document."""
+    query, chunk, document = shown.query, shown.chunk, shown.document
+    number, graded, candidates = made.position(query)
+    words = visible(plain(query.keywords or "", 200))
     keywords = f' <span class="wb-dim">keywords: {words}</span>' if words else ""
+    section = f'<p class="wb-msg"><bdi>{visible(plain(chunk.section, 200))}</bdi></p>' if chunk.section else ""
+    kind = "wb-text wb-mono" if document.type in CODE else "wb-text"
+    passage = cards.passage_html(excerpt(chunk.text, shown.matches, PASSAGE))
+    place = visible(plain(cite(document.path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator), 300))
+    link = attribute(cards.chunk_address(chunk, document.path, document.document_id, {"q": query.text}))
     return (
         f'<p class="wb-msg">Query {number} of {len(made.queries)}, passage {graded + 1} of {candidates}. How well does this '
         "passage answer it?</p>"
-        f'<p class="wb-asked" role="heading" aria-level="2"><bdi>{visible(plain(shown.query.text, 600))}</bdi>{keywords}</p>'
-    )
-
-
-def _passage_html(shown: Shown) -> str:
-    """The passage with the query's words marked, its title and section, and a link to its document."""
-    chunk, document = shown.chunk, shown.document
-    piece = excerpt(chunk.text, shown.matches, PASSAGE)
-    section = f'<p class="wb-msg"><bdi>{visible(plain(chunk.section, 200))}</bdi></p>' if chunk.section else ""
-    kind = "wb-text wb-mono" if document.type in CODE else "wb-text"
-    place = visible(plain(cite(document.path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator), 300))
-    link = links.chunk(chunk, document.path, document.document_id, {"q": shown.query.text})
-    return (
+        f'<p class="wb-asked" role="heading" aria-level="2"><bdi>{visible(plain(query.text, 600))}</bdi>{keywords}</p>'
         f'<article class="wb-judge" data-chunk="{attribute(chunk.chunk_id)}" aria-label="Passage to judge">'
         f'<div class="wb-title"><bdi>{visible(plain(document.title or document.path, 160))}</bdi></div>{section}'
-        f'<div class="{kind}" dir="auto">{cards.passage_html(piece)}</div>'
-        f'<div class="wb-cite"><a href="{attribute(link)}" target="_blank"><bdi>{place}</bdi></a></div></article>'
+        f'<div class="{kind}" dir="auto">{passage}</div>'
+        f'<div class="wb-cite"><a href="{link}" target="_blank"><bdi>{place}</bdi></a></div></article>'
     )
 
 
@@ -589,21 +565,21 @@ def _grade(corpus: Corpus, query_id: str, chunk_id: str, grade: int) -> None:
     try:
         st.session_state[_ROUND].grade(corpus, query_id, chunk_id, grade, str(st.session_state.get(_NOTE) or ""))
     except WorkbenchError as exc:
-        st.session_state[_SAID] = cards.alert("The grade was not saved", exc.message, exc.remedy)
+        st.session_state[_DONE] = cards.alert("The grade was not saved", exc.message, exc.remedy)
         return
     st.session_state[_NOTE] = ""
 
 
 def _skip(query_id: str, chunk_id: str) -> None:
-    st.session_state[_ROUND].skip(query_id, chunk_id)
+    st.session_state[_ROUND].skipped.add((query_id, chunk_id))
     st.session_state[_NOTE] = ""
 
 
 def _undo(corpus: Corpus) -> None:
     try:
-        st.session_state[_SAID] = cards.note(st.session_state[_ROUND].undo(corpus))
+        st.session_state[_DONE] = cards.note(st.session_state[_ROUND].undo(corpus))
     except WorkbenchError as exc:
-        st.session_state[_SAID] = cards.alert("The grade was not undone", exc.message, exc.remedy)
+        st.session_state[_DONE] = cards.alert("The grade was not undone", exc.message, exc.remedy)
 
 
 def _end(corpus: Corpus, made: Round) -> None:

@@ -10,24 +10,37 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from workbench.charts import distance_figure, funnel_figure, rank_figure, score_figure, share_figure, timing_figure
 from workbench.charts.distributions import Histogram
-from workbench.errors import UsageError
-from workbench.markup import csv_of
+from workbench.errors import UsageError, WorkbenchError
+from workbench.markup import attribute, csv_of, plain, visible
 from workbench.plan.fields import OFF, base_of
+from workbench.plan.plan import Plan
+from workbench.ranking.agreement import jaccard, overlap, rbo
 from workbench.retrieve.request import sources_of
-from workbench.ui import events, layout, resources
+from workbench.ui import events, resources
 from workbench.ui import state as app_state
-from workbench.ui.components import boxes, controls, live, results, sidebar
+from workbench.ui.components import boxes, cards, controls, live, sidebar
 from workbench.ui.components.cards import histogram_html
 from workbench.ui.components.controls import PREFIX, lazy
-from workbench.ui.components.results import slots
 from workbench.ui.components.sidebar import Places
-from workbench.ui.finder import Finder, Found, dropped_by_threshold, main_column, score_histograms
+from workbench.ui.finder import (
+    Finder,
+    Found,
+    Request,
+    dropped_by_threshold,
+    main_column,
+    ranks,
+    score_histograms,
+    sources_shown,
+)
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
@@ -160,10 +173,10 @@ def threshold(found: tuple[Found, ...], state: AppState, places: Places) -> None
 
 def counted(histogram: Histogram, at: float | str, entered: int, left: int) -> str:
     """What a threshold drops of the candidates, which the depth bounds, and of all records, which the histogram shows."""
-    said = f"Drops {entered - left:,} of {entered:,} candidates, {left:,} kept."
+    words = f"Drops {entered - left:,} of {entered:,} candidates, {left:,} kept."
     if at == OFF or histogram.total == entered:
-        return said
-    return f"{said} Drawn are all {histogram.total:,} records, {histogram.kept(at):,} of them below it."
+        return words
+    return f"{words} Drawn are all {histogram.total:,} records, {histogram.kept(at):,} of them below it."
 
 
 @st.fragment
@@ -189,8 +202,8 @@ def _figures(name: str, main: Found, result: SearchResult, found: tuple[Found, .
     """The pictures of that name, or why there is none."""
     if name in ("ranks", "shares"):
         made = rank_figure if name == "ranks" else share_figure
-        asked = sources_of(result.plan, main.mode, result.query, result.keywords)
-        return [made(main.hits, asked)] if main.hits else NOTHING
+        searched = sources_of(result.plan, main.mode, result.query, result.keywords)
+        return [made(main.hits, searched)] if main.hits else NOTHING
     if name == "scores":
         sources = sorted(result.rankings, key=lambda s: (base_of(s) == "grep", base_of(s) != "vector", s))
         if len(sources) < 2:
@@ -206,7 +219,125 @@ def _figures(name: str, main: Found, result: SearchResult, found: tuple[Found, .
     if name == "funnel":
         return [funnel_figure(result.steps)]
     timings = {f.title.lower(): f.result.timings_ms for f in found if f.result is not None}
-    return results.FROM_CACHE if all(map(results.from_cache, timings.values())) else [timing_figure(timings)]
+    return FROM_CACHE if all(map(from_cache, timings.values())) else [timing_figure(timings)]
+
+
+# --- the columns ---------------------------------------------------------------------------------------------------------
+
+OVERLAP_HELP = (
+    "Of each two columns: how many results both show, Jaccard (shared over all), and RBO, rank-biased overlap with p 0.9 "
+    "(1 is the same order; the top counts most)"
+)
+
+
+FROM_CACHE = (
+    "This search was run a moment ago and its answer is cached, so no step took time. The field cache_seconds says how "
+    "long answers are kept."
+)
+
+
+def from_cache(timings: Mapping[str, float]) -> bool:
+    """Whether the timings of a result say that nothing was run for it."""
+    return not any(ms for step, ms in timings.items() if step != "total_ms")
+
+
+def overlap_html(found: tuple[Found, ...], plan: Plan) -> str:
+    """One line, empty where there are not two columns with results; it carries the shared plan for the page's script."""
+    lists = [(f.title, [h.chunk_id for h in f.hits if h.rank]) for f in found if f.hits]
+    pairs = []
+    for (one, first), (other, second) in combinations(lists, 2):
+        most = min(len(first), len(second))
+        pairs.append(
+            f'<span class="wb-pair"><b>{visible(plain(one, 24))} · {visible(plain(other, 24))}</b> '
+            f"{overlap(first, second)} of {most} <i>J</i> {jaccard(first, second):.2f} <i>RBO</i> {rbo(first, second):.2f}"
+            "</span>"
+        )
+    held = f'data-wb-plan="{attribute(str(plan))}"'
+    if not pairs:
+        return f"<div {held}></div>"
+    return f'<div class="wb-overlap" {held} title="{OVERLAP_HELP}" aria-label="Overlap of the columns">{"".join(pairs)}</div>'
+
+
+def request_of(state: AppState) -> Request:
+    return Request(state.query, state.keywords, state.filters, state.context)
+
+
+def slots(state: AppState) -> tuple[str, ...]:
+    """What the finder keeps the columns' results under: the mode, or the place of a column with a plan of its own."""
+    return tuple(c.mode if c.plan is None else f"own{n}" for n, c in enumerate(state.columns))
+
+
+def find(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
+    """Search or fuse again: one answer a column, with its heading."""
+    finder = resources.finder()
+    titles = boxes.titles(state.columns, resources.plan_names())
+    any_own = any(column.plan is not None for column in state.columns)
+    found = []
+    for n, (column, title, slot) in enumerate(zip(state.columns, titles, slots(state), strict=True), 1):
+        one = finder.find(corpus, request_of(state), column.mode, state.plan_of(column), slot)
+        moved = state.moves == n if column.plan is not None else state.moves == 0
+        found.append(replace(one, title=title, moved=moved and any_own))
+    return tuple(found)
+
+
+def _columns(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
+    """Search or fuse again, and draw a column for each of the state's."""
+    found = find(corpus, state)
+    ranked, sources = ranks(found), sources_shown(found)
+    shown = resources.marks_of(corpus, state, found)
+    st.html(overlap_html(found, state.plan))
+    common = _common_fault(found)
+    if common is not None:
+        st.html(cards.alert("", common.message, common.remedy))
+        return found
+    places = st.columns(len(found), gap="small")
+    for place, one in zip(places, found, strict=True):
+        place.html(_column(one, ranked, sources, shown))
+    return found
+
+
+def _examples(corpus: Corpus, state: AppState) -> None:
+    """Draw the worked examples that fit, in the place of the columns."""
+    try:
+        found = corpus.search_examples(state.query, state.context, int(state.plan["limit"]), state.plan)
+    except WorkbenchError as exc:
+        st.html(cards.alert("", exc.message, exc.remedy))
+        return
+    for warning in found.warnings:
+        st.html(cards.alert("", warning, ""))
+    if not found:
+        st.html(
+            cards.note("No example fits, or the corpus holds none: see Examples in the guide for what counts as one.")
+        )
+    for number, example in enumerate(found, 1):
+        st.html(cards.example_head(number, example))
+        st.code(example.code, language=None, wrap_lines=True)
+
+
+def _common_fault(found: Sequence[Found]) -> WorkbenchError | None:
+    """The one thing that is wrong with every column (a filter that cannot be read): shown once, not in each of them."""
+    faults = {(f.error.message, f.error.remedy): f.error for f in found if f.error is not None}
+    answered = any(f.error is None for f in found)
+    return next(iter(faults.values())) if len(faults) == 1 and len(found) > 1 and not answered else None
+
+
+def _column(one: Found, ranked: dict[str, dict[str, int]], sources: Sequence[str], shown: cards.Marks) -> str:
+    badge = "moved by the sidebar" if one.moved else ""
+    if one.result is None:
+        return cards.failed_column(one.title, one.error, badge=badge) if one.error is not None else ""
+    return cards.column(
+        one.title,
+        one.hits,
+        ranks=ranked,
+        sources=sources,
+        messages=cards.messages_html(one.result.messages, one.result.warnings, one.result.unavailable),
+        numbered=one.mode == "grep",
+        badge=badge,
+        marks=replace(shown, plan="" if one.slot == one.mode else str(one.result.plan)),
+    )
+
+
+# --- the page ------------------------------------------------------------------------------------------------------------
 
 
 def draw(corpus: Corpus) -> None:
@@ -214,11 +345,11 @@ def draw(corpus: Corpus) -> None:
     draw_bar(corpus, state)
     places = sidebar.draw(state, sidebar.known(corpus), corpus)
     events.draw(corpus)
-    if results.asked(state).blank:
+    if request_of(state).blank:
         places.plan_text(state.moved)
-        layout.no_query(corpus)
+        resources.no_query(corpus)
         return
-    boxes.asked(state)
+    boxes.add_to_history(state)
     boxes.exactness_answer(corpus)
     _answers(corpus, places)
     with places.figure:
@@ -230,11 +361,11 @@ def _answers(corpus: Corpus, places: sidebar.Places) -> None:
     """The part that a slider draws again: columns first, then the charts."""
     state = app_state.current()
     if state.examples:
-        results.examples(corpus, state)
+        _examples(corpus, state)
         places.plan_text(state.moved)
         return
     picture = st.container()
-    found = results.draw(corpus, state)
+    found = _columns(corpus, state)
     places.plan_text(state.moved)
     threshold(found, state, places)
     with picture:

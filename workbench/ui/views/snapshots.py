@@ -17,8 +17,9 @@ from workbench.snapshot.page import holds, summary
 from workbench.snapshot.snapshot import Library
 from workbench.ui import resources
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, controls, results, tables
+from workbench.ui.components import cards, controls, tables
 from workbench.ui.routes import PATH, allowed, kept, today
+from workbench.ui.views import search
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
@@ -63,7 +64,7 @@ def save_current(corpus: Corpus, note: str = "", carries: str = WHOLE) -> Snapsh
         UsageError: No column has an answer.
         SnapshotError: It cannot be written.
     """
-    answers = [one.result for one in results.find(corpus, app_state.current()) if one.result is not None]
+    answers = [one.result for one in search.find(corpus, app_state.current()) if one.result is not None]
     if not answers:
         raise UsageError("No column has an answer to save", "Change the query or the settings on the Search page")
     made = Snapshot.of(answers, note=note.strip(), by=resources.person())
@@ -75,7 +76,7 @@ def save_current(corpus: Corpus, note: str = "", carries: str = WHOLE) -> Snapsh
 def _save(corpus: Corpus) -> None:
     state = app_state.current()
     st.subheader("Save this search", anchor=False)
-    if results.asked(state).blank:
+    if search.request_of(state).blank:
         st.caption("There is no query: ask something on the Search page, then come back to keep what it finds.")
         return
     columns = ", ".join(c.mode if c.plan is None else str(c.plan) for c in state.columns)
@@ -86,13 +87,13 @@ def _save(corpus: Corpus) -> None:
     )
     with st.form(_KEY + "form", border=False):
         note, carries, button = st.columns([5, 3, 2], vertical_alignment="bottom")
-        said = note.text_input("Note", key=_KEY + "note", placeholder="What is this for? The first line is its title.")
+        text = note.text_input("Note", key=_KEY + "note", placeholder="What is this for? The first line is its title.")
         what = carries.selectbox("It carries", (WHOLE, REDACTED, METADATA), key=_KEY + "carries")
         pressed = button.form_submit_button("Save snapshot", type="primary", key=_KEY + "save")
     if not pressed:
         return
     try:
-        made = save_current(corpus, said, str(what))
+        made = save_current(corpus, text, str(what))
     except WorkbenchError as exc:
         st.html(cards.alert("Not saved", exc.message, exc.remedy))
         return
@@ -191,9 +192,9 @@ def _one(corpus: Corpus, choices: dict[str, Snapshot], known: dict[str, Snapshot
         with st.spinner("Running its searches again"):
             found = one.verify(corpus, load_models=True)
         st.html(cards.note(found.verdict) if found.ok else cards.alert("", found.verdict, ""))
-        said = [f"{c.what}: {s}" for c in (*found.searches, *found.evaluations) for s in c.said]
-        if said:
-            st.html("<ul>" + "".join(f"<li><bdi>{visible(s)}</bdi></li>" for s in said) + "</ul>")
+        lines = [f"{c.what}: {s}" for c in (*found.searches, *found.evaluations) for s in c.differences]
+        if lines:
+            st.html("<ul>" + "".join(f"<li><bdi>{visible(s)}</bdi></li>" for s in lines) + "</ul>")
 
 
 def _remove(corpus: Corpus, one: Snapshot) -> None:
@@ -205,7 +206,7 @@ def _remove(corpus: Corpus, one: Snapshot) -> None:
         library.keep(whole)
 
     app_state.remember("removing a snapshot", back)
-    app_state.notice(f"Removed {one.id}: {plain(one.title, 80)}")
+    app_state.message(f"Removed {one.id}: {plain(one.title, 80)}")
 
 
 # --- compare ------------------------------------------------------------------------------------------------------------
@@ -227,8 +228,8 @@ def _compare(choices: dict[str, Snapshot]) -> None:
     legend = "".join(
         f"<li>{n}: <bdi>{visible(_label(s))}</bdi></li>" for n, s in zip(found.names, found.snapshots, strict=True)
     )
-    said = "".join(f"<li><bdi>{visible(s)}</bdi></li>" for s in found.sentences)
-    st.html(f'<ul class="wb-note">{legend}</ul><ul>{said}</ul>')
+    lines = "".join(f"<li><bdi>{visible(s)}</bdi></li>" for s in found.sentences)
+    st.html(f'<ul class="wb-note">{legend}</ul><ul>{lines}</ul>')
     _queries(found)
     tables = {"Settings": found.settings(), "Documents": found.documents(), "Measures": found.measures()}
     for title, frame in tables.items():

@@ -73,7 +73,7 @@ def draw(corpus: Corpus) -> None:
 
 def judgments_box(corpus: Corpus, page: str, judged: bool = True) -> str:
     """The choice of judgments: a query set, or a path; "" where there is nothing to choose yet. `page` is part of the widgets'
-    keys; with `judged`, sets without judgments are left out, and where there are none it is said how to get some.
+    keys; with `judged`, sets without judgments are left out, and where there are none the page says how to get some.
     """
     sets = [s.name for s in corpus.judging.overview() if s.judgments or (s.queries and not judged)]
     files = auth.may_index()
@@ -332,9 +332,9 @@ def _use(asked: Plan, thresholds: Mapping[str, float]) -> None:
     by = {base_of(source) for source in thresholds}
     metric = {"vector.metric": asked["vector.metric"]} if "vector" in by else {}
     app_state.update("the threshold", plan=plan.replace({**changes, **metric}))
-    said = " and ".join(f"{at:g} ({field})" for field, at in changes.items())
+    words = " and ".join(f"{at:g} ({field})" for field, at in changes.items())
     where = f"at {asked['vector.metric']} distance" if metric else cut_words(by.pop()).replace(" a ", " the ")
-    app_state.message(f"The shared plan cuts {where} {said} now; Undo on the Search page takes it back.")
+    app_state.message(f"The shared plan cuts {where} {words} now; Undo on the Search page takes it back.")
     st.rerun()
 
 
@@ -353,6 +353,6 @@ def _cost(found: Distribution, at: float) -> str:
     lost, dropped = found.dropped(at)
     rest = len(found.judged) + len(found.others)
     side = "at or beyond" if found.distances else "below"
-    said = f"{found.axis} {at:.4g}: what lies {side} it is {round(lost * len(found.relevant)):,} of {len(found.relevant):,} "
-    said += f"relevant ({lost:.1%})"
-    return said + (f" and {dropped:.0%} of {rest:,} others." if rest else ".")
+    words = f"{found.axis} {at:.4g}: what lies {side} it is {round(lost * len(found.relevant)):,} of {len(found.relevant):,} "
+    words += f"relevant ({lost:.1%})"
+    return words + (f" and {dropped:.0%} of {rest:,} others." if rest else ".")
