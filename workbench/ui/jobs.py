@@ -6,8 +6,7 @@ The page draws what a `Job` says twice a second; the work itself is a thread tha
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -22,7 +21,6 @@ from workbench.ui.components import cards
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
-    from workbench.evaluate.evaluation import Evaluation, Lists
 
 Work = Callable[[Callable[[Progress], None], Callable[[], bool]], Any]
 
@@ -101,16 +99,6 @@ def _watching(job: Job, prefix: str) -> None:
     st.button("Stop", key=prefix + "stop", on_click=job.stop, help="Ends with what is done.")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Compared:
-    """Two plans on the same queries: lists always, evaluations where there are judgments."""
-
-    lists: Lists
-    first: Evaluation | None
-    second: Evaluation | None
-    measure: str
-
-
 def read_judged(corpus: Corpus, name: str, files: bool) -> Judgments:
     """Judgments by the name of a query set, or else, where `files` allows it, from a file or folder of this machine. Raises
     JudgmentError where there is neither.
@@ -120,65 +108,6 @@ def read_judged(corpus: Corpus, name: str, files: bool) -> Judgments:
     if not files:
         raise JudgmentError(f"There is no query set called {name!r}", "Choose one of those that are offered")
     return load_judgments(Path(name).expanduser())
-
-
-def sweep_work(
-    corpus: Corpus,
-    name: str,
-    files: bool,
-    words: list[str],
-    plan: Plan,
-    measure: str,
-    folds: int,
-    search: str,
-    trials: int,
-) -> Work:
-    """The work of a sweep: judgments read, plans tried. Its faults reach the page through the job."""
-
-    def work(progress: Callable[[Progress], None], stop: Callable[[], bool]) -> Any:
-        from workbench.evaluate.grid import read_space
-
-        judged = read_judged(corpus, name, files)
-        space = read_space(plan, words)
-        most = min(folds, len(judged))
-        folded = most if most > 1 else 0
-        return corpus.sweep(judged, space, measure, folded, search=search, trials=trials, progress=progress, stop=stop)
-
-    return work
-
-
-def compare_work(
-    corpus: Corpus, name: str, queries: Sequence[str], files: bool, first: Plan, second: Plan, measure: str
-) -> Work:
-    """The work of a comparison: on queries that were typed, else on those of a set or of judgments. Without judgments the
-    lists alone are compared.
-    """
-
-    def work(progress: Callable[[Progress], None], stop: Callable[[], bool]) -> Compared:
-        from workbench.evaluate.evaluation import lists_of, queries_only, score_run
-        from workbench.evaluate.pool import Pool
-
-        asked = queries_only(queries) if queries else _queries_of(corpus, name, files)
-        pool = Pool(corpus.engine, asked, principal=corpus.principal)
-        lists = lists_of(pool, first, second, progress=progress, stop=stop)
-        if not any(asked.qrels.values()):
-            return Compared(lists, None, None, measure)
-        one, two = (
-            score_run(run, lists.judgments, [measure, "Judged@10"], name=text)
-            for run, text in zip(lists.rankings, lists.names, strict=True)
-        )
-        return Compared(lists, one, two, measure)
-
-    return work
-
-
-def _queries_of(corpus: Corpus, name: str, files: bool) -> Judgments:
-    """Judgments, or a set's queries where nobody has judged any yet."""
-    sets = {s.name: s.judgments for s in corpus.judging.overview()}
-    if sets.get(name, 1):
-        return read_judged(corpus, name, files)
-    queries = corpus.judging.queries(name)
-    return Judgments({q.query_id: q.topic for q in queries}, {q.query_id: {} for q in queries}, name)
 
 
 def search_link(query: str, *plans: Plan) -> str:

@@ -250,7 +250,7 @@ def marks_of(corpus: Corpus, state: AppState, found: Sequence[Found]) -> cards.M
     hits = {h.chunk_id: h for f in found for h in f.hits}
     try:
         return cards.Marks(
-            grades=_grades(corpus, state, hits),
+            grades=grades_of(corpus, state, tuple(hits.values())),
             notes=_notes(hits),
             editor=_editor(corpus, hits),
             written=int(st.session_state.get(_WRITTEN, 0)),
@@ -265,9 +265,8 @@ def marks_of(corpus: Corpus, state: AppState, found: Sequence[Found]) -> cards.M
 
 
 def marks_written() -> None:
-    """A grade or a note was written: read them again at the next run."""
-    for name in ("grades", "notes"):
-        st.session_state.pop(f"{_KEPT}.{name}", None)
+    """A grade or a note was written: columns are drawn again, and notes read again, at the next run."""
+    st.session_state.pop(f"{_KEPT}.notes", None)
     st.session_state[_WRITTEN] = st.session_state.get(_WRITTEN, 0) + 1
 
 
@@ -283,14 +282,19 @@ def judged_query(state: AppState) -> tuple[str, str | None]:
     return (state.query, state.keywords or None) if state.query else (state.keywords, None)
 
 
-def _grades(corpus: Corpus, state: AppState, hits: Mapping[str, Hit]) -> Mapping[str, int]:
+def grades_of(corpus: Corpus, state: AppState, shown: Sequence[Hit | Candidate]) -> dict[str, int]:
+    """Chunk id -> grade that this judge gave for the query, of what is shown. Raises WorkbenchError as `Judging.grades` does.
+
+    A slider brings few new ones; only those are looked up.
+    """
     query, keywords = judged_query(state)
-
-    def read() -> Mapping[str, int]:
-        found = corpus.judging.grades(query, tuple(hits.values()), keywords=keywords)
-        return {chunk_id: int(judgment.grade) for chunk_id, judgment in found.items()}
-
-    return once("grades", (query, keywords, corpus.engine.key, frozenset(hits)), read)
+    key = (corpus.engine.key, query, keywords, judged_at(corpus))
+    known: dict[str, int | None] = once("grades", key, dict)
+    new = [one for one in shown if one.chunk_id not in known]
+    if new:
+        found: Mapping[str, object] = corpus.judging.grades(query, new, keywords=keywords)
+        known.update({one.chunk_id: getattr(found.get(one.chunk_id), "grade", None) for one in new})
+    return {one.chunk_id: grade for one in shown if (grade := known[one.chunk_id]) is not None}
 
 
 def _notes(hits: Mapping[str, Hit]) -> Mapping[str, str]:
@@ -339,21 +343,6 @@ def _editor(corpus: Corpus, hits: Mapping[str, Hit]) -> Mapping[str, str]:
             line = line_of(hit.locator) or hit.start_line
             made[chunk_id] = link.replace("{path}", path).replace("{line}", str(line))
     return made
-
-
-def place_grades(corpus: Corpus, state: AppState, places: Sequence[Candidate]) -> dict[str, int]:
-    """Chunk id -> grade that this judge gave, for places that have one. Raises WorkbenchError as `Judging.grades` does.
-
-    A slider brings few new candidates into the picture; only those are looked up.
-    """
-    query, keywords = judged_query(state)
-    key = (corpus.engine.key, query, keywords, judged_at(corpus))
-    known: dict[str, int | None] = once("judged", key, dict)
-    new = [p for p in places if p.chunk_id not in known]
-    if new:
-        found: Mapping[str, object] = corpus.judging.grades(query, new, keywords=keywords)
-        known.update({p.chunk_id: getattr(found.get(p.chunk_id), "grade", None) for p in new})
-    return {p.chunk_id: grade for p in places if (grade := known[p.chunk_id]) is not None}
 
 
 def judged_at(corpus: Corpus) -> int:

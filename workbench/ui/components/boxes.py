@@ -6,7 +6,7 @@ import datetime
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import streamlit as st
 
@@ -65,7 +65,7 @@ def columns_box(state: AppState, plans: Mapping[str, str]) -> None:
 def _row(n: int, column: Column, count: int, plans: Mapping[str, str], offered: Mapping[str, str]) -> None:
     chosen = _value(column, plans)
     labels = {**offered, **({_OWN: f"Its own plan: {column.plan}"} if chosen == _OWN else {})}
-    what, *places = st.columns([7, 1, 1, 1], gap="small", vertical_alignment="bottom", width=420)
+    what, left, right, away = st.columns([7, 1, 1, 1], gap="small", vertical_alignment="bottom", width=420)
     what.selectbox(
         f"Column {n}",
         list(labels),
@@ -74,14 +74,14 @@ def _row(n: int, column: Column, count: int, plans: Mapping[str, str], offered: 
         **bound(f"column.{n}", chosen, _choose, n),
         help="A mode of the shared plan, or a plan of the column's own.",
     )
-    buttons: tuple[tuple[str, str, str, bool, Callable[..., None], tuple[int, ...]], ...] = (
-        ("left", "arrow_back", "Swap with the column on the left", n == 1, _swap, (n, n - 1)),
-        ("right", "arrow_forward", "Swap with the column on the right", n == count, _swap, (n, n + 1)),
-        ("away", "close", "Remove this column", count == 1, _remove, (n,)),
-    )
-    for place, (name, icon, help, disabled, step, args) in zip(places, buttons, strict=True):
-        key, icon = f"{PREFIX}column.{n}.{name}", f":material/{icon}:"
-        place.button("", key=key, icon=icon, disabled=disabled, on_click=step, args=args, help=help)
+
+    def button(place: Any, name: str, icon: str, help: str, off: bool, step: Callable[..., None], *args: int) -> None:
+        options: dict[str, Any] = {"icon": f":material/{icon}:", "disabled": off, "on_click": step, "args": args}
+        place.button("", key=f"{PREFIX}column.{n}.{name}", help=help, **options)
+
+    button(left, "left", "arrow_back", "Swap with the column on the left", n == 1, _swap, n, n - 1)
+    button(right, "right", "arrow_forward", "Swap with the column on the right", n == count, _swap, n, n + 1)
+    button(away, "away", "close", "Remove this column", count == 1, _remove, n)
 
 
 def _offered(plans: Mapping[str, str]) -> dict[str, str]:

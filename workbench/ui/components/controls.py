@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, ParamSpec
+from typing import Any, ParamSpec
 
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
@@ -184,28 +184,6 @@ def choice(plan: Plan, name: str, label: str, options: Sequence[str] | None = No
         st.selectbox(label, values, index=values.index(plan[name]), **args)
 
 
-def whole_choice(plan: Plan, name: str, label: str, values: Sequence[int]) -> None:
-    st.segmented_control(
-        label,
-        tuple(values),
-        required=True,
-        width="stretch",
-        default=plan[name],
-        help=help_of(name),
-        **bound(name, plan[name], _set_field, name),
-    )
-
-
-def switch(plan: Plan, name: str, label: str) -> None:
-    st.toggle(label, plan[name], help=help_of(name), **bound(name, plan[name], _set_field, name))
-
-
-def typed(plan: Plan, name: str, label: str) -> None:
-    """A box for a field's value in the plan's own spelling (a model, a number of any size)."""
-    shown = plan_fields.show(plan[name])
-    st.text_input(label, shown, help=help_of(name), max_chars=500, **bound(name, shown, _set_field, name))
-
-
 def many(plan: Plan, name: str, label: str, options: Sequence[str]) -> None:
     """Several of the given names; names of the plan that are not among them are offered too."""
     offered = sorted({*options, *plan[name]})
@@ -224,10 +202,34 @@ def _set_many(chosen: list[str], name: str) -> None:
     app_state.set_plan({name: chosen})
 
 
-def depth(plan: Plan, source: str, label: str, low: int, high: int, step: int) -> None:
-    """A slider of a source's depth, and a switch back to the depth that follows the limit."""
-    name = f"depth.{source}"
-    slider(plan, name, label, low, high, step, value=plan.depth(source))
+def field(plan: Plan, slot: Slot, source: str = "") -> None:
+    """The control of a plan field (of a family: for one source) by its kind: slider, select box, buttons, switch, or a box
+    for its spelling in the plan (a model, a number of any size).
+    """
+    name = f"{slot.name}.{source}" if source else slot.name
+    spec, label, value = plan_fields.BY_NAME[slot.name], slot.label.format(source=source), plan[name]
+    help = help_of(name)
+    if slot.typed:
+        shown = plan_fields.show(value)
+        st.text_input(label, shown, help=help, max_chars=500, **bound(name, shown, _set_field, name))
+    elif slot.name == "depth" and slot.low is not None:
+        _depth(plan, name, source, label, slot)
+    elif slot.low is not None and slot.high is not None and slot.step is not None:
+        slider(plan, name, label, slot.low, slot.high, slot.step, whole_page=slot.whole_page)
+    elif spec.choices:
+        choice(plan, name, label)
+    elif isinstance(spec.default, bool):
+        st.toggle(label, value, help=help, **bound(name, value, _set_field, name))
+    else:
+        values = tuple(range(int(spec.low or 0), int(spec.high or 0) + 1))
+        buttons: dict[str, Any] = {"required": True, "width": "stretch", "default": value, "help": help}
+        st.segmented_control(label, values, **buttons, **bound(name, value, _set_field, name))
+
+
+def _depth(plan: Plan, name: str, source: str, label: str, slot: Slot) -> None:
+    """A slider of a source's depth, and a button back to the depth that follows the limit."""
+    ends = (int(end or 0) for end in (slot.low, slot.high, slot.step))
+    slider(plan, name, label, *ends, value=plan.depth(source))
     if plan[name] is not None:
         st.button(
             f"{plan_fields.show(plan[name])}: back to auto",
@@ -237,24 +239,6 @@ def depth(plan: Plan, source: str, label: str, low: int, high: int, step: int) -
             args=({name: "auto"},),
             help=help_of(name),
         )
-
-
-def field(plan: Plan, slot: Slot, source: str = "") -> None:
-    """The control of a plan field (of a family: for one source) by its kind: buttons, select box, switch, slider or box."""
-    name = f"{slot.name}.{source}" if source else slot.name
-    spec, label = plan_fields.BY_NAME[slot.name], slot.label.format(source=source)
-    if slot.typed:
-        typed(plan, name, label)
-    elif slot.name == "depth" and slot.low is not None:
-        depth(plan, source, label, int(slot.low), int(slot.high or 0), int(slot.step or 1))
-    elif slot.low is not None and slot.high is not None and slot.step is not None:
-        slider(plan, name, label, slot.low, slot.high, slot.step, whole_page=slot.whole_page)
-    elif spec.choices:
-        choice(plan, name, label)
-    elif isinstance(spec.default, bool):
-        switch(plan, name, label)
-    else:
-        whole_choice(plan, name, label, range(int(spec.low or 0), int(spec.high or 0) + 1))
 
 
 # --- the preset and the texts --------------------------------------------------------------------------------------
@@ -319,19 +303,16 @@ def _paste() -> None:
 
 
 def text_box(
-    name: str, label: str, help: str, placeholder: str = "", kind: Literal["default", "search"] = "default"
+    name: str, label: str, help: str, placeholder: str = "", *, search: bool = False, lines: bool = False
 ) -> None:
-    """A text box of one of the state's texts: `query`, `keywords` or `filters`; `context_box` is the fourth."""
+    """A box of one of the state's texts: `query` (a `search`), `keywords`, `filters` or `context` (of several `lines`)."""
     text = getattr(app_state.current(), name)
-    st.text_input(
-        label,
-        text,
-        help=help,
-        placeholder=placeholder,
-        type=kind,
-        max_chars=app_state.LONGEST,
-        **bound(name, text, _set_text, name),
-    )
+    options: dict[str, Any] = {"help": help, "placeholder": placeholder, "max_chars": app_state.LONGEST}
+    options |= bound(name, text, _set_text, name)
+    if lines:
+        st.text_area(label, text, height=110, **options)
+    else:
+        st.text_input(label, text, type="search" if search else "default", **options)
 
 
 def examples_switch(on: bool) -> None:
@@ -340,19 +321,6 @@ def examples_switch(on: bool) -> None:
         on,
         **bound("examples", on, lambda value: app_state.update("code examples", examples=value)),
         help="Worked examples instead of the columns: code with a line on what it is. The preset pages is made for them.",
-    )
-
-
-def context_box(help: str) -> None:
-    text = app_state.current().context
-    st.text_area(
-        "Context",
-        text,
-        help=help,
-        height=110,
-        placeholder="the code or text that you have open",
-        max_chars=app_state.LONGEST,
-        **bound("context", text, _set_text, "context"),
     )
 
 
@@ -379,18 +347,3 @@ def picture(titles: dict[str, str]) -> str:
     )
     app_state.write_address()
     return app_state.current().picture
-
-
-def path_box(value: str = "") -> None:
-    """A box for a document's path; what is typed goes to the address of the Document page."""
-    st.text_input(
-        "Path",
-        value,
-        placeholder="reference/about.md",
-        **bound("path", value, _open_path),
-        help="A path as citations show it, relative to the indexed folder, or a whole citation: book.xlsx#sheet=Sales&row=12.",
-    )
-
-
-def _open_path(path: str | None) -> None:
-    app_state.set_page_values(id="", at="", lines="", quote="", match="", chunk="", path=(path or "").strip())

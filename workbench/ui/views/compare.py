@@ -8,11 +8,15 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from workbench.errors import PlanError
+from workbench.evaluate.evaluation import Evaluation, Lists, lists_of, queries_only, score_run
+from workbench.evaluate.pool import Pool
+from workbench.judgments.qrels import Judgments
 from workbench.markup import plain
 from workbench.plan.plan import Plan
 from workbench.plan.presets import PRESETS
@@ -30,6 +34,45 @@ _JOB = "wb.compare.job"
 _ROWS = 30
 _SPAN = re.compile(r"#\d+-\d+$")
 """Characters of a passage that nobody judged, after the path in its key: nothing to read."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """Two plans on the same queries: lists always, evaluations where there are judgments."""
+
+    lists: Lists
+    first: Evaluation | None
+    second: Evaluation | None
+    measure: str
+
+
+def _work(
+    corpus: Corpus, name: str, queries: Sequence[str], files: bool, first: Plan, second: Plan, measure: str
+) -> jobs.Work:
+    """The work of a comparison: on queries that were typed, else on those of a set or of judgments. Without judgments the
+    lists alone are compared.
+    """
+
+    def work(progress: Any, stop: Any) -> Compared:
+        if queries:
+            judged = queries_only(queries)
+        elif name in {s.name for s in corpus.judging.overview() if not s.judgments}:
+            known = corpus.judging.queries(name)
+            judged = Judgments({q.query_id: q.topic for q in known}, {q.query_id: {} for q in known}, name)
+        else:
+            judged = jobs.read_judged(corpus, name, files)
+        lists = lists_of(
+            Pool(corpus.engine, judged, principal=corpus.principal), first, second, progress=progress, stop=stop
+        )
+        if not any(judged.qrels.values()):
+            return Compared(lists, None, None, measure)
+        one, two = (
+            score_run(run, lists.judgments, [measure, "Judged@10"], name=text)
+            for run, text in zip(lists.rankings, lists.names, strict=True)
+        )
+        return Compared(lists, one, two, measure)
+
+    return work
 
 
 def draw(corpus: Corpus) -> None:
@@ -60,16 +103,15 @@ def draw(corpus: Corpus) -> None:
     if st.button("Compare them", type="primary", key=_KEY + "run", disabled=jobs.busy(_JOB)):
         try:
             plans = Plan.parse(first), Plan.parse(second)
-            work = jobs.compare_work(corpus, name, queries, auth.may_index(), *plans, measure)
-            st.session_state[_JOB] = jobs.Job(work)
+            st.session_state[_JOB] = jobs.Job(_work(corpus, name, queries, auth.may_index(), *plans, measure))
         except PlanError as exc:
             app_state.notice(str(exc))
     made = jobs.watch(_JOB, _KEY)
-    if isinstance(made, jobs.Compared):
+    if isinstance(made, Compared):
         _found(made)
 
 
-def _found(made: jobs.Compared) -> None:
+def _found(made: Compared) -> None:
     first, second = (Plan.parse(text) for text in made.lists.names)
     st.subheader("What was found")
     agreement = f"Agreement of the two lists (RBO, 1 is the same list): {made.lists.agreement:.2f}"
@@ -99,7 +141,7 @@ def _found(made: jobs.Compared) -> None:
     )
 
 
-def _most_different(made: jobs.Compared, plans: tuple[Plan, Plan]) -> None:
+def _most_different(made: Compared, plans: tuple[Plan, Plan]) -> None:
     rows = []
     for row in made.lists.frame().head(_ROWS).iter_rows(named=True):
         query = row["query"] or row["query_id"]

@@ -279,13 +279,13 @@ class Shown:
 def draw(corpus: Corpus) -> None:
     name, path = page_value("id"), page_value("path")
     if not (name or path):
-        controls.path_box()
+        _path_box()
         st.text("Open a result's citation on the Search page, or type a path as citations show it.")
         _some_paths(corpus)
         return
     shown = find(corpus, name, path, page_value("at"))
     if isinstance(shown, str):
-        controls.path_box(path)
+        _path_box(path)
         st.html(cards.alert("", shown, "Search again: the document may have been removed or renamed since"))
         return
     if shown.document is None:
@@ -298,6 +298,19 @@ def draw(corpus: Corpus) -> None:
         if shown.document.type == "pdf" and shown.document.page_starts:
             _page_image(corpus, shown.document, shown.place)
         _beside(corpus, shown.document, shown.chunks)
+
+
+def _path_box(value: str = "") -> None:
+    def show(path: str | None) -> None:
+        set_page_values(**dict.fromkeys(("id", *_PLACES), ""), path=(path or "").strip())
+
+    st.text_input(
+        "Path",
+        value,
+        placeholder="reference/about.md",
+        help="A path as citations show it, relative to the indexed folder, or a whole citation: book.xlsx#sheet=Sales&row=12.",
+        **controls.bound("path", value, show),
+    )
 
 
 def find(corpus: Corpus, name: str, path: str, at: str = "") -> Shown | str:

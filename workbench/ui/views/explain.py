@@ -252,7 +252,7 @@ def _plane(corpus: Corpus, result: SearchResult) -> None:
         st.caption("This picture needs a keyword and a vector source; the plan or the machine has only one of them.")
         return
     drawn = places(result.fused, np.arange(len(result.fused), dtype=np.int64), PLANE_POINTS)
-    grades = resources.place_grades(corpus, app_state.current(), drawn)
+    grades = resources.grades_of(corpus, app_state.current(), drawn)
     method = result.plan["fusion.method"]
     additive = method in ADDITIVE and result.score_kind == "fused"
     last, alt = max(1, len(result.hits)), "Candidates by keyword score and similarity, with the line of equal score."

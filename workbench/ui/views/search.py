@@ -68,7 +68,7 @@ def query_line(help: str, example: str = "") -> None:
     """The boxes of query, keywords and filter."""
     query, keywords, filters = st.columns([5, 3, 3], gap="small", vertical_alignment="bottom")
     with query:
-        controls.text_box("query", "Query", help, example, kind="search")
+        controls.text_box("query", "Query", help, example, search=True)
     with keywords:
         controls.text_box("keywords", "Keywords", KEYWORDS_HELP, "exact words, for grep")
     with filters:
@@ -84,7 +84,7 @@ def draw_bar(corpus: Corpus, state: AppState) -> None:
         context = "Context: on" if state.context else "Context"
         with controls.lazy(context, "context", "What you have open in an editor, to search with.") as opened:
             if opened.open:
-                controls.context_box(CONTEXT_HELP)
+                controls.text_box("context", "Context", CONTEXT_HELP, "the code or text that you have open", lines=True)
         controls.examples_switch(state.examples)
         boxes.saved_box(state)
         boxes.synonyms_box(corpus)

@@ -18,6 +18,7 @@ import streamlit as st
 from workbench.charts import distribution_figure
 from workbench.charts.tuning import heat_figure, sensitivity_figure, wins_figure
 from workbench.evaluate.distribution import Distribution, distributions
+from workbench.evaluate.grid import read_space
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.sweep import Sweep
 from workbench.markup import plain, visible
@@ -129,9 +130,15 @@ def _form(corpus: Corpus, name: str) -> str:
         key, help = f"{_KEY}values.{field}", "1,2,3 or 0..1:0.1 or 1..100~"
         words.append(f"{field}={places[position % 4].text_input(field, offered, key=key, help=help)}")
     if st.button("Try them", type="primary", key=_KEY + "run", disabled=jobs.busy(JOB) or not fields):
-        st.session_state[JOB] = jobs.Job(
-            jobs.sweep_work(corpus, name, auth.may_index(), words, plan, measure, int(folds), search, int(trials))
-        )
+        files = auth.may_index()
+
+        def work(progress: Any, stop: Any) -> Sweep:
+            judged, space = jobs.read_judged(corpus, name, files), read_space(plan, words)
+            most = min(int(folds), len(judged))
+            how: dict[str, Any] = {"search": search, "trials": int(trials), "progress": progress, "stop": stop}
+            return corpus.sweep(judged, space, measure, most if most > 1 else 0, **how)
+
+        st.session_state[JOB] = jobs.Job(work)
     _plan_text()
     return str(measure)
 
