@@ -14,8 +14,9 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from workbench.ingest.outline import Lines, Outline
 from workbench.locators import locate
@@ -91,14 +92,11 @@ class TokenCounter:
     def __init__(self, count: CountTokens, *, additive: bool = False) -> None:
         self.additive = additive
         self._count = count
-        self._cache: dict[str, int] = {"": 0}
-        self._around: int | None = None
+        self._cache: dict[str, int] = {}
 
-    @property
+    @cached_property
     def around(self) -> int:
-        if self._around is None:
-            self._around = int(self._count([""])[0])
-        return self._around
+        return int(self._count([""])[0])
 
     def __call__(self, texts: Sequence[str]) -> list[int]:
         """Lengths of whole texts, marks around them included; of texts over 4,096 characters the sum of their slices."""
@@ -112,28 +110,22 @@ class TokenCounter:
         result = [fresh[text] if text in fresh else cache[text] for text in texts]
         if len(cache) + len(fresh) > self._MOST_KEPT:
             cache.clear()
-            cache[""] = 0
-        cache.update((text, length) for text, length in fresh.items() if len(text) <= self._LONGEST_KEPT)
+        cache |= {text: length for text, length in fresh.items() if len(text) <= self._LONGEST_KEPT}
         return result
 
     def _lengths(self, texts: Sequence[str]) -> list[int]:
-        if not texts:
-            return []
         slices = [self._slices(text) for text in texts]
         around = self.around
-        flat = iter(self._count([part for parts in slices for part in parts]))
+        flat = iter(self._count([part for parts in slices for part in parts]) if slices else ())
         return [sum(max(0, int(next(flat)) - around) for _ in parts) for parts in slices]
 
     def _slices(self, text: str) -> list[str]:
         """A text in slices, cut at a space where there is one."""
-        found: list[str] = []
-        start = 0
-        while len(text) - start > self._SLICE:
-            space = text.rfind(" ", start + 1, start + self._SLICE)
-            end = space if space > 0 else start + self._SLICE
-            found.append(text[start:end])
-            start = end
-        return [*found, text[start:]]
+        starts = [0]
+        while len(text) - starts[-1] > self._SLICE:
+            last = starts[-1] + self._SLICE
+            starts.append(max(text.rfind(" ", starts[-1] + 1, last), 0) or last)
+        return [text[a:b] for a, b in pairwise([*starts, len(text)])]
 
 
 def chunk_document(
@@ -236,7 +228,9 @@ class _Chunker:
 
     def cuts(self) -> list[_Cut]:
         points = [_line_starts(self.lines, r.start, r.end) for r in self.regions]
-        lengths = self._line_lengths(points)
+        ends = [[*starts, region.end] for starts, region in zip(points, self.regions, strict=True)]
+        flat = iter(self.counter.parts([self.text[a:b].strip() for own in ends for a, b in pairwise(own)]))
+        lengths = [[next(flat) for _ in starts] for starts in points]
         tokens = [sum(numbers) for numbers in lengths]
 
         def fits(first: int, end: int) -> bool:
@@ -258,19 +252,12 @@ class _Chunker:
         index = bisect_right(self.tables, offset, key=lambda table: table.body) - 1
         return self.headers[self.tables[index].header] if index >= 0 and offset < self.tables[index].end else ("", 0)
 
-    def _line_lengths(self, points: Sequence[Sequence[int]]) -> list[list[int]]:
-        texts: list[str] = []
-        for region, starts in zip(self.regions, points, strict=True):
-            texts.extend(self.text[a:b].strip() for a, b in pairwise([*starts, region.end]))
-        flat = iter(self.counter.parts(texts))
-        return [[next(flat) for _ in starts] for starts in points]
-
     def _split(self, first: int, end: int, points: Sequence[int], tokens: Sequence[int]) -> list[_Cut]:
         group = self.regions[first:end]
         low, high = group[0].start, group[-1].end
         header = max((self.headers[t.header][1] for t in self.tables if t.start < high and t.end > low), default=0)
-        limit = max(1, self.room - max(self.contexts[c][1] for c in self.full[first:end]) - header)
-        return self._packed(points, high, tokens, [r.heading for r in group if r.heading is not None], limit)
+        limit = self.room - max(self.contexts[c][1] for c in self.full[first:end]) - header
+        return self._packed(points, high, tokens, [r.heading for r in group if r.heading is not None], max(1, limit))
 
     def _packed(
         self, points: Sequence[int], end: int, tokens: Sequence[int], headings: Sequence[Span], limit: int
@@ -443,13 +430,7 @@ def _line_pieces(
 ) -> list[Piece]:
     """One piece for each line that is not blank, with its cost; blank lines go with the line before them.
 
-    Args:
-        text: The document's text.
-        points: Offsets where lines begin, the first included.
-        end: Where the last line ends.
-        tokens: Length of each line.
-        headings: Spans of headings (start of the heading, start of its text), in order.
-        blocks: Code blocks and tables, in order.
+    `points` are where lines begin, `tokens` their lengths; headings (to the start of their text) and blocks are in order.
     """
     found: list[Piece] = []
     heading_starts = [h.start for h in headings]
@@ -510,25 +491,21 @@ def _refined(text: str, pieces: Sequence[Piece], limit: int, counter: TokenCount
     A single character (with its combining marks) may still be longer than the limit; it stays whole.
     """
     current = list(pieces)
-    for cutter, cost in ((_by_sentence, _AT_SENTENCE), (_by_words, _AT_WORD), (_by_characters, _IN_WORD)):
-        while True:
-            bounds = [
-                list(pairwise(cutter(text, p.start, p.end, p.tokens // limit))) if p.tokens > limit else []
-                for p in current
-            ]
-            parts = [part for parts in bounds if len(parts) > 1 for part in parts]
-            if not parts:
-                break
-            lengths = iter(counter.parts([text[a:b].strip() for a, b in parts]))
-            broken: list[Piece] = []
-            for piece, inside in zip(current, bounds, strict=True):
-                if len(inside) > 1:
-                    broken += [Piece(a, b, next(lengths), cost if n else piece.cost) for n, (a, b) in enumerate(inside)]
-                else:
-                    broken.append(piece)
-            current = broken
-            if cutter is not _by_characters:
-                break
+    cutters = [(_by_sentence, _AT_SENTENCE), (_by_words, _AT_WORD)]
+    while any(p.tokens > limit for p in current):
+        cutter, cost = cutters.pop(0) if cutters else (_by_characters, _IN_WORD)
+        bounds = [
+            list(pairwise(cutter(text, p.start, p.end, p.tokens // limit))) if p.tokens > limit else [] for p in current
+        ]
+        parts = [part for inside in bounds if len(inside) > 1 for part in inside]
+        if not parts and cutter is _by_characters:
+            break
+        lengths = iter(counter.parts([text[a:b].strip() for a, b in parts]))
+        broken: list[Piece] = []
+        for piece, inside in zip(current, bounds, strict=True):
+            cut = inside if len(inside) > 1 else ()
+            broken += [Piece(a, b, next(lengths), cost if n else piece.cost) for n, (a, b) in enumerate(cut)] or [piece]
+        current = broken
     joined: list[Piece] = []
     for piece in current:
         last = joined[-1] if joined else None
@@ -579,15 +556,10 @@ def cheapest_cut(pieces: Sequence[Piece], limit: int) -> list[tuple[int, int]]:
     Cutting greedily fills the first chunks and leaves a crumb at the end. Here each cut has a cost and each run a cost for
     being short, and dynamic programming finds the lowest sum: the method by which Knuth and Plass break paragraphs into
     lines (Software: Practice and Experience 11, 1981). Equal sums are settled in favour of the longer last run.
-
-    Returns:
-        (first, end) indexes of the runs, in order, `end` excluded; together they are all pieces.
     """
     count = len(pieces)
     costs = [piece.cost for piece in pieces]
-    sums = [0]
-    for piece in pieces:
-        sums.append(sums[-1] + piece.tokens)
+    sums = [0, *accumulate(piece.tokens for piece in pieces)]
     best = [0.0] * (count + 1)
     came = [0] * (count + 1)
     for end in range(1, count + 1):
@@ -611,14 +583,7 @@ def cheapest_cut(pieces: Sequence[Piece], limit: int) -> list[tuple[int, int]]:
 
 
 def _context_of(title: str, path: Sequence[str], text: str, has_heading: bool) -> str:
-    """Title and section path of a chunk, without the parts that its text begins with.
-
-    Args:
-        title: The document's title.
-        path: Titles of the sections that the chunk begins in, outermost first.
-        text: The chunk's text.
-        has_heading: Whether the chunk begins with the heading of its last section.
-    """
+    """Title and section path of a chunk, without the parts that its text begins with; `has_heading`: with its last section's."""
     parts = list(path[:-1] if has_heading else path)
     if _plain(title) and not _repeats(title, path) and not _plain(text).startswith(_plain(title)):
         parts.insert(0, " ".join(title.split()))

@@ -237,12 +237,24 @@ def parse_rules(data: Any, where: str = FILE_NAME) -> CorpusRules:
     if not isinstance(data, Mapping):
         raise SettingError(f"{where} is not a list of rules", "Write `rules:` and a list of `- path:` below it")
     _refuse_unknown(data, ("collections", "include", "exclude", "rules", "policy", *QUERY_KEYS), where)
-    listed = data.get("rules") or []
+    listed, named = data.get("rules") or [], data.get("collections") or {}
     if not isinstance(listed, list):
         raise SettingError(f"rules in {where} is not a list", "Write one `- path:` for each rule")
     rules = tuple(_rule(rule, f"Rule {number} in {where}") for number, rule in enumerate(listed, 1))
-    chosen = {name: _patterns(data.get(name), f"{name} in {where}") for name in ("include", "exclude")}
-    return CorpusRules(rules, _granularities(data.get("collections") or {}, where), **chosen)
+    chosen = {}
+    for name in ("include", "exclude"):
+        chosen[name] = _strings(data.get(name), f"{name} in {where}")
+        for pattern in chosen[name]:
+            _check_pattern(pattern, f"{name} in {where}")
+    if not isinstance(named, Mapping):
+        raise SettingError(f"collections in {where} is not a mapping", "Write `name: chunk` or `name: document`")
+    granularities: dict[str, Granularity] = {}
+    for name, value in named.items():
+        (collection,) = collection_names([name], f"A collection in {where}")
+        if value not in tuple(Granularity):
+            raise SettingError(f"The collection {name} in {where} is {quoted(value)}", "Set it to chunk or document")
+        granularities[collection] = Granularity(value)
+    return CorpusRules(rules, granularities, **chosen)
 
 
 def _rule(data: Any, where: str) -> PathRule:
@@ -250,93 +262,61 @@ def _rule(data: Any, where: str) -> PathRule:
         raise SettingError(f"{where} is not a list of keys and values", f"Its keys are {', '.join(_RULE_KEYS)}")
     _refuse_unknown(data, _RULE_KEYS, where)
     path = data.get("path")
-    if not isinstance(path, str) or not path.strip() or path.strip().startswith(("!", "#")):
+    if not isinstance(path, str):
         raise SettingError(f"{where} has no usable path", 'Write a pattern, for example path: "hr/**"')
-    try:
-        _matches(path, "probe")
-    except ValueError as exc:
-        raise SettingError(
-            f"{where} has the path {path!r}, which is not a pattern", "Write it as in .gitignore"
-        ) from exc
+    _check_pattern(path, f"path of {where}")
+    readers = {"collection": collection_names, "roles": _strings, "sensitivity": _sensitivity}
     changes: dict[str, Any] = {}
     for key, value in data.items():
-        match key:
-            case "collection":
-                changes["collections"] = collection_names(value, f"{where}: collection")
-            case "roles":
-                changes["roles"] = _strings(value, f"{where}: roles")
-            case "sensitivity":
-                changes["sensitivity"] = _sensitivity(value, f"{where}: sensitivity")
-            case "tenant":
-                changes["tenant"] = None if value is None else _string(value, f"{where}: tenant")
-            case "type":
-                changes["type"] = _string(value, f"{where}: type")
+        if key == "tenant" and value is None:
+            changes[key] = None
+        elif key != "path":
+            name = "collections" if key == "collection" else key
+            changes[name] = readers.get(key, _string)(value, f"{where}: {key}")
     return PathRule(path, changes)
 
 
-def _patterns(value: Any, where: str) -> tuple[str, ...]:
-    patterns = _strings(value, where)
-    for pattern in patterns:
-        try:
-            usable = bool(pattern.strip()) and not pattern.strip().startswith(("!", "#"))
-            _matches(pattern, "probe")
-        except ValueError:
-            usable = False
-        if not usable:
-            raise SettingError(
-                f"{where} has {pattern!r}, which is not a pattern", "Write it as in .gitignore, without ! or #"
-            )
-    return patterns
-
-
-def _granularities(data: Any, where: str) -> dict[str, Granularity]:
-    if not isinstance(data, Mapping):
-        raise SettingError(f"collections in {where} is not a mapping", "Write `name: chunk` or `name: document`")
-    result: dict[str, Granularity] = {}
-    for name, value in data.items():
-        (collection,) = collection_names([name], f"A collection in {where}")
-        if value not in tuple(Granularity):
-            raise SettingError(f"The collection {name} in {where} is {quoted(value)}", "Set it to chunk or document")
-        result[collection] = Granularity(value)
-    return result
+def _check_pattern(pattern: str, where: str) -> None:
+    try:
+        usable = bool(pattern.strip()) and not pattern.strip().startswith(("!", "#"))
+        _matches(pattern, "probe")
+    except ValueError:
+        usable = False
+    if not usable:
+        raise _refused(where, pattern, "pattern", "Write it as in .gitignore, without ! or #")
 
 
 def collection_names(value: Any, where: str) -> tuple[str, ...]:
     """Names of collections, sorted, each once. Raises SettingError for none, or one that a plan could not name."""
     names = _strings(value, where)
-    bad = [name for name in names if not _NAME.fullmatch(name) or name == "all"]
-    if bad or not names:
-        raise SettingError(
-            f"{where} is {quoted(value)}, which is not a name",
-            "Use letters, digits, `_`, `-` and `.`, and not the word all, for each collection",
-        )
+    if not names or any(not _NAME.fullmatch(name) or name == "all" for name in names):
+        remedy = "Use letters, digits, `_`, `-` and `.`, and not the word all, for each collection"
+        raise _refused(where, value, "name", remedy)
     return names
 
 
 def _strings(value: Any, where: str) -> tuple[str, ...]:
-    parts = [value] if isinstance(value, str) else value
-    if parts is None:
-        return ()
+    parts = [value] if isinstance(value, str) else value if value is not None else ()
     if not isinstance(parts, list | tuple):
-        raise SettingError(f"{where} is {quoted(value)}, which is not a list of names", "Write [one, another]")
+        raise _refused(where, value, "list of names", "Write [one, another]")
     return tuple(sorted({_string(part, where) for part in parts}))
 
 
 def _string(value: Any, where: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise SettingError(
-            f"{where} is {quoted(value)}, which is not a name", "Write a word, in quotes if it is a number"
-        )
+        raise _refused(where, value, "name", "Write a word, in quotes if it is a number")
     return value.strip()
 
 
 def _sensitivity(value: Any, where: str) -> str:
     word = value.strip().lower() if isinstance(value, str) else value
     if word not in SENSITIVITIES:
-        raise SettingError(
-            f"{where} is {quoted(value)}, which is not a level", f"Set it to one of {', '.join(SENSITIVITIES)}"
-        )
+        raise _refused(where, value, "level", f"Set it to one of {', '.join(SENSITIVITIES)}")
     return str(word)
+
+
+def _refused(where: str, value: Any, kind: str, remedy: str) -> SettingError:
+    return SettingError(f"{where} is {quoted(value)}, which is not a {kind}", remedy)
 
 
 def _refuse_unknown(data: Mapping[Any, Any], known: tuple[str, ...], where: str) -> None:
