@@ -6,34 +6,27 @@ nothing else changes, so that offsets and lines are those of the file.
 
 from __future__ import annotations
 
-import codecs
 import re
 import unicodedata
 
 from workbench.ingest.errors import ReadError, skip
 
 MIXED = "utf-8 and cp1252"
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_MAGIC = (
-    (b"PK\x03\x04", "a zip archive or Office file"),
-    (b"\xd0\xcf\x11\xe0", "an old Office file"),
-    (b"\x7fELF", "a program"),
-    (b"MZ\x90", "a program"),
-    (b"\x89PNG", "an image"),
-    (b"\xff\xd8\xff", "an image"),
-    (b"GIF8", "an image"),
-    (b"\x1f\x8b", "a compressed file"),
-    (b"7z\xbc\xaf", "an archive"),
-    (b"Rar!", "an archive"),
-    (b"SQLite format 3\x00", "a database"),
-    (b"PAR1", "a Parquet file"),
-)
+_BOMS = {"\ufeff".encode(name): name for name in ("utf-8", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")}
+_MAGIC = {
+    b"PK\x03\x04": "a zip archive or Office file",
+    b"\xd0\xcf\x11\xe0": "an old Office file",
+    b"\x7fELF": "a program",
+    b"MZ\x90": "a program",
+    b"\x89PNG": "an image",
+    b"\xff\xd8\xff": "an image",
+    b"GIF8": "an image",
+    b"\x1f\x8b": "a compressed file",
+    b"7z\xbc\xaf": "an archive",
+    b"Rar!": "an archive",
+    b"SQLite format 3\x00": "a database",
+    b"PAR1": "a Parquet file",
+}
 _CONTROLS = bytes(set(range(32)) - {7, 8, 9, 10, 12, 13, 26, 27})
 _SAMPLE = 1 << 16
 _BINARY_REMEDY = "Convert it to text, or leave it out by .gitignore"
@@ -146,7 +139,7 @@ def decode(data: bytes, declared: str = "") -> tuple[str, str]:
     Raises:
         ReadError: With status skipped for a binary; failed where no encoding fits.
     """
-    for mark, name in _BOMS:
+    for mark, name in _BOMS.items():
         if data.startswith(mark):
             return normalise(data[len(mark) :].decode(name, "replace")), name
     head = data[:_SAMPLE]
@@ -172,7 +165,7 @@ def decode(data: bytes, declared: str = "") -> tuple[str, str]:
 
 def refuse_binary(head: bytes) -> None:
     """Raise ReadError (skipped) if the first bytes of a file are not text in any encoding."""
-    for magic, what in _MAGIC:
+    for magic, what in _MAGIC.items():
         if head.startswith(magic):
             raise skip(f"It is {what}, not text", _BINARY_REMEDY)
     controls = len(head) - len(head.translate(None, _CONTROLS))

@@ -23,7 +23,7 @@ import re
 import stat
 import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,21 +39,13 @@ _LONE_HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # surrogates that sta
 _VERSION_CONTROL = frozenset({".git", ".hg", ".svn"})
 _PERMISSION = "Give yourself the right to read it, or leave it out by .gitignore"
 _CLASS = re.compile(r"\[:(\w+):\]")
-_CLASSES = {
-    "alpha": "a-zA-Z",
-    "digit": "0-9",
-    "alnum": "a-zA-Z0-9",
-    "upper": "A-Z",
-    "lower": "a-z",
-    "xdigit": "0-9a-fA-F",
-    "space": " \t",
-    "blank": " \t",
-}
-_KINDS = (
+_CLASSES = dict(
+    pair.split("=") for pair in "alpha=a-zA-Z digit=0-9 alnum=a-zA-Z0-9 upper=A-Z lower=a-z xdigit=0-9a-fA-F".split()
+) | dict.fromkeys(("space", "blank"), " \t")
+_KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
+    (lambda mode: stat.S_ISCHR(mode) or stat.S_ISBLK(mode), "a device"),
 )
 
 

@@ -40,12 +40,16 @@ _OF_COUNTRIES = frozenset(
 )
 _APPLE = {".pages": "a Pages document", ".numbers": "a Numbers document", ".key": "a Keynote presentation"}
 _NOT_READ = {
-    **dict.fromkeys((".jar", ".war"), "a Java program"),
-    **dict.fromkeys((".whl", ".egg"), "a Python package"),
-    **dict.fromkeys((".xpi", ".crx"), "a browser extension"),
-    ".apk": "an Android program",
-    ".nupkg": "a .NET package",
-    ".npz": "a file of arrays",
+    suffix: what
+    for suffixes, what in (
+        (".jar .war", "a Java program"),
+        (".whl .egg", "a Python package"),
+        (".xpi .crx", "a browser extension"),
+        (".apk", "an Android program"),
+        (".nupkg", "a .NET package"),
+        (".npz", "a file of arrays"),
+    )
+    for suffix in suffixes.split()
 }
 _OPEN_KIND = "application/vnd.oasis.opendocument"
 _FLAT = re.compile(

@@ -38,18 +38,11 @@ _BODIES = frozenset({"text/plain", "text/html", "text/enriched", "text/markdown"
 _DEEPEST = 60
 _RICHER = 4
 """An HTML part of so many times the words is no mere copy of the plain one, which then says where to read it."""
-_SUFFIXES = {
-    "application/pdf": ".pdf",
-    "text/plain": ".txt",
-    "text/html": ".html",
-    "message/rfc822": ".eml",
-    "image/jpeg": ".jpg",
-    "image/png": ".png",
-    "image/gif": ".gif",
-    "text/csv": ".csv",
-    "application/zip": ".zip",
-    "text/calendar": ".ics",
-}
+_SUFFIXES = dict(
+    pair.split("=")
+    for pair in "application/pdf=.pdf text/plain=.txt text/html=.html message/rfc822=.eml image/jpeg=.jpg image/png=.png"
+    " image/gif=.gif text/csv=.csv application/zip=.zip text/calendar=.ics".split()
+)
 
 
 def _mail(writer: TextWriter, headers: Mapping[str, str], kind: str = "mail", sent: str = "") -> Parsed:

@@ -36,24 +36,13 @@ DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _REMEDY = "Get the file again, or open it in the program that made it and save it again"
 _FAULTS = (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, ValueError, zlib.error, lzma.LZMAError)
 _ROMAN = dict(
-    zip(
-        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
-        ["m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i"],
-        strict=True,
-    )
+    zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), "m cm d cd c xc l xl x ix v iv i".split(), strict=True)
 )
-_CORE = {
-    "creator": "author",
-    "initial-creator": "author",
-    "subject": "subject",
-    "keywords": "keywords",
-    "keyword": "keywords",
-    "description": "description",
-    "created": "created",
-    "creation-date": "created",
-    "lastModifiedBy": "modified_by",
-    "category": "category",
-}
+_CORE = dict(
+    pair.split("=")
+    for pair in "creator=author initial-creator=author subject=subject keywords=keywords keyword=keywords category=category"
+    " description=description created=created creation-date=created lastModifiedBy=modified_by".split()
+)
 
 
 class Package:

@@ -21,30 +21,16 @@ from workbench.locators import locator
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\(.)|([{}])|([\r\n]+)|([^\\{}\r\n]+)", re.DOTALL
 )
-_CHARSETS = {
-    int(number): codec
-    for number, codec in (
-        pair.split("=")
-        for pair in "0=cp1252 2=cp1252 77=mac_roman 128=cp932 129=cp949 130=johab 134=gbk 136=big5 161=cp1253 162=cp1254"
-        " 163=cp1258 177=cp1255 178=cp1256 186=cp1257 204=cp1251 222=cp874 238=cp1250 254=cp437 255=cp850".split()
-    )
-}
-_SPECIAL = {
-    **dict.fromkeys(("emspace", "enspace", "qmspace"), " "),
-    **dict.fromkeys(("line", "softline", "column"), "\n"),
-    "tab": "\t",
-    "emdash": "\u2014",
-    "endash": "\u2013",
-    "bullet": "\u2022",
-    "lquote": "\u2018",
-    "rquote": "\u2019",
-    "ldblquote": "\u201c",
-    "rdblquote": "\u201d",
-    "zwj": "\u200d",
-    "zwnj": "\u200c",
-    "ltrmark": "\u200e",
-    "rtlmark": "\u200f",
-}
+_CODES = (
+    "0=cp1252 2=cp1252 77=mac_roman 128=cp932 129=cp949 130=johab 134=gbk 136=big5 161=cp1253 162=cp1254 163=cp1258 177=cp1255"
+    " 178=cp1256 186=cp1257 204=cp1251 222=cp874 238=cp1250 254=cp437 255=cp850"
+)
+_CHARSETS = {int(number): codec for number, codec in (pair.split("=") for pair in _CODES.split())}
+_NAMES = (
+    "emspace enspace qmspace line softline column tab emdash endash bullet lquote rquote ldblquote rdblquote zwj zwnj"
+)
+_SIGNS = "   \n\n\n\t\u2014\u2013\u2022\u2018\u2019\u201c\u201d\u200d\u200c\u200e\u200f"
+_SPECIAL = dict(zip(f"{_NAMES} ltrmark rtlmark".split(), _SIGNS, strict=True))
 _SKIPPED = frozenset(
     "colortbl pict objclass objname themedata colorschememapping datastore latentstyles listtable"
     " listoverridetable list listlevel leveltext listname rsidtbl generator xmlnstbl filetbl revtbl fldinst"

@@ -67,20 +67,9 @@ _ACCENT = re.compile(
     r"|(?P<bare>[A-Za-z]|\\[ij](?![A-Za-z])))"
     r"|(?P<word>ss|ae|AE|oe|OE|aa|AA|[oOlL])(?![A-Za-z])(?:\{\}| )?)"
 )
-_ACCENTS = dict(
-    zip(
-        "\"'`^~=.uvHckrdb",
-        "\u0308\u0301\u0300\u0302\u0303\u0304\u0307\u0306\u030c\u030b\u0327\u0328\u030a\u0323\u0331",
-        strict=True,
-    )
-)
-_SIGNS = dict(
-    zip(
-        "ss ae AE oe OE aa AA o O l L".split(),
-        "\u00df\u00e6\u00c6\u0153\u0152\u00e5\u00c5\u00f8\u00d8\u0142\u0141",
-        strict=True,
-    )
-)
+_MARKS = "\u0308\u0301\u0300\u0302\u0303\u0304\u0307\u0306\u030c\u030b\u0327\u0328\u030a\u0323\u0331"
+_ACCENTS = dict(zip("\"'`^~=.uvHckrdb", _MARKS, strict=True))
+_SIGNS = dict(zip("ss ae AE oe OE aa AA o O l L".split(), "ßæÆœŒåÅøØłŁ", strict=True))
 _ORG = re.compile(
     r"(?m)^(\*+)[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?:\[#\w\][ \t]+)?(\S.*?)(?:[ \t]+:[\w@:]+:)?[ \t]*$"
 )
@@ -325,27 +314,14 @@ def _table_end(lines: Lines, index: int) -> int:
 def _latex(source: Source) -> Iterator[Parsed | Problem]:
     text, metadata = source.text()
     text = unicodedata.normalize("NFC", _ACCENT.sub(_accented, text))
-    lines = Lines(text)
     blocks = separate(Span(*m.span()) for m in _ENVIRONMENT.finditer(text))
-    starts = [block.start for block in blocks]
-
-    def is_listed(at: int) -> bool:
-        index = bisect_right(starts, at) - 1
-        return index >= 0 and at < blocks[index].end
-
-    def section(start: int, end: int, level: int, title: str) -> Section:
-        return Section(start, lines.start(lines.number(end)), level, title)
-
-    sections = []
+    found = [(m.start(), m.end(), 2, "Abstract") for m in _ABSTRACT.finditer(text)]
     for match in _LATEX.finditer(text):
         title, end = _braces(text, match.end())
-        if title and not is_listed(match.start()):
-            sections.append(section(match.start(), end, _LEVELS[match[1]], title))
-    sections += [section(m.start(), m.end(), 2, "Abstract") for m in _ABSTRACT.finditer(text)]
-    found = _LATEX_TITLE.search(text)
-    title = _braces(text, found.end())[0] if found is not None else ""
-    ordered = tuple(sorted(sections, key=lambda s: s.start))
-    yield Parsed(text, "latex", Outline(ordered, blocks), title, metadata=metadata)
+        found.append((match.start(), end, _LEVELS[match[1]], title))
+    named = _LATEX_TITLE.search(text)
+    title = _braces(text, named.end())[0] if named is not None else ""
+    yield Parsed(text, "latex", _outside(text, blocks, found), title, metadata=metadata)
 
 
 def _accented(match: re.Match[str]) -> str:
@@ -387,18 +363,20 @@ def _asciidoc(source: Source) -> Iterator[Parsed | Problem]:
 
 
 def _marked_headings(text: str, pattern: re.Pattern[str], block: re.Pattern[str]) -> Outline:
-    """Blocks, and headings outside of them; the marks before a title are its level."""
-    lines = Lines(text)
+    """Blocks and headings; the marks before a title are its level."""
     blocks = separate(Span(*m.span()) for m in block.finditer(text))
-    found: list[Section] = []
-    following = 0
-    for match in pattern.finditer(text):
-        start = match.start()
-        while following < len(blocks) and blocks[following].end <= start:
-            following += 1
-        if following == len(blocks) or start < blocks[following].start:
-            found.append(Section(start, lines.start(lines.number(start)), len(match[1]), match[2].strip()))
-    return Outline(tuple(found), blocks)
+    return _outside(text, blocks, [(m.start(), m.start(), len(m[1]), m[2].strip()) for m in pattern.finditer(text)])
+
+
+def _outside(text: str, blocks: tuple[Span, ...], found: list[tuple[int, int, int, str]]) -> Outline:
+    """Blocks, and the headings (start, end, level, title) that are in none of them."""
+    lines, starts = Lines(text), [block.start for block in blocks]
+    sections = []
+    for start, end, level, title in sorted(found):
+        index = bisect_right(starts, start) - 1
+        if title and (index < 0 or start >= blocks[index].end):
+            sections.append(Section(start, lines.start(lines.number(end)), level, title))
+    return Outline(tuple(sections), blocks)
 
 
 def _subtitles(source: Source) -> Iterator[Parsed | Problem]:
@@ -508,7 +486,15 @@ def read_table(source: Source) -> Iterator[Parsed | Problem]:
         parts.append(line + "\n")
         position += len(line) + 1
     whole = "".join(parts)
-    yield Parsed(whole, "table", _shape(whole, parts, rows), metadata=metadata, places=tuple(places))
+    filled = [index for index, row in enumerate(rows) if any(row)]
+    header = find_header([rows[index] for index in filled])
+    tables: tuple[Table, ...] = ()
+    if header >= 0:
+        index = filled[header]
+        start = sum(map(len, parts[:index]))
+        tables = (Table(start, start + len(parts[index]), len(whole), parts[index].strip()),)
+    outline = Outline(blocks=(Span(0, len(whole)),) if whole.strip() else (), tables=tables)
+    yield Parsed(whole, "table", outline, metadata=metadata, places=tuple(places))
 
 
 def _rows(text: str, delimiter: str) -> tuple[list[list[str]], list[int]]:
@@ -546,18 +532,6 @@ def is_table(text: str) -> bool:
     whole = text.split("\n", _TOLD_BY)[:_TOLD_BY]
     counts = [line.count("\t") for line in whole if line.strip()]
     return len(counts) >= _FEWEST_LINES and min(counts) > 0 and min(counts) == max(counts)
-
-
-def _shape(whole: str, parts: list[str], rows: list[list[str]]) -> Outline:
-    filled = [index for index, row in enumerate(rows) if any(row)]
-    header = find_header([rows[index] for index in filled])
-    block = (Span(0, len(whole)),) if whole.strip() else ()
-    if header < 0:
-        return Outline(blocks=block)
-    index = filled[header]
-    start = sum(map(len, parts[:index]))
-    table = Table(start, start + len(parts[index]), len(whole), parts[index].strip())
-    return Outline(blocks=block, tables=(table,))
 
 
 def find_delimiter(text: str) -> str:
