@@ -375,33 +375,52 @@ def mentions_visibility(raw: str) -> bool:
 
 
 def narrow(given: Visibility, metadata: Mapping[str, Any]) -> tuple[Visibility, dict[str, Any]]:
-    """Apply a document's own claims to what the rules give.
-
-    Args:
-        given: What the rules give.
-        metadata: The document's front matter or record.
+    """Apply a document's own claims to what the rules give it.
 
     Returns:
-        The narrowed visibility, and the metadata without the claims.
+        What is left, and the metadata without the claims.
 
     Raises:
-        ReadError: The document claims another tenant, or only roles that the rules do not allow, or something unreadable.
+        ReadError: It claims another tenant, or only roles that the rules do not allow, or something unreadable.
     """
-    result = given
-    rest: dict[str, Any] = {}
+    result, rest = given, dict[str, Any]()
     for name, value in metadata.items():
-        match key(name):
-            case "tenant":
-                _same_tenant(given.tenant, value)
-            case "roles" | "allowed_roles":
-                result = replace(result, roles=_common_roles(result.roles, _role_names(name, value)))
-            case "sensitivity":
-                result = replace(
-                    result, sensitivity=stricter(result.sensitivity, _level_word(name, value, given.sensitivity))
+        own = key(name)
+        if own in ("roles", "allowed_roles"):
+            result = replace(result, roles=_common_roles(result.roles, name, value))
+        elif (
+            own == "tenant"
+            and value not in (None, "")
+            and (not isinstance(value, str) or value.strip() != given.tenant)
+        ):
+            rules = f"the rules give it to {'no tenant' if given.tenant is None else repr(given.tenant)}"
+            raise ReadError(
+                f"It says that it belongs to the tenant {value!r}, but {rules}",
+                "Index it with that tenant, by --tenant or a rule in corpus.yaml, or take the line out",
+            )
+        elif own == "sensitivity" and value not in (None, ""):
+            if not isinstance(value, str):
+                raise ReadError(
+                    f"Its {name} is {value!r}, which is not a word", f"Use one of {', '.join(SENSITIVITIES)}"
                 )
-            case _:
-                rest[name] = value
+            result = replace(result, sensitivity=stricter(result.sensitivity, value))
+        elif own not in ("tenant", "sensitivity"):
+            rest[name] = value
     return result, rest
+
+
+def _common_roles(given: tuple[str, ...], name: str, value: Any) -> tuple[str, ...]:
+    parts = value.split(",") if isinstance(value, str) else () if value is None else value
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+        raise ReadError(f"Its {name} is {value!r}, which is not a list of names", f"Write {name}: [one, another]")
+    own = tuple(sorted({part.strip() for part in parts if part.strip()}))
+    common = tuple(role for role in own if role in given) if given else own
+    if own and not common:
+        raise ReadError(
+            f"It allows only the roles {', '.join(own)}, and the rules only {', '.join(given)}, so nobody could see it",
+            "Let the two have a role in common, or take the line out",
+        )
+    return common if own else given
 
 
 def widening(given: Visibility, metadata: Mapping[str, Any]) -> Problem | None:
@@ -414,43 +433,3 @@ def widening(given: Visibility, metadata: Mapping[str, Any]) -> Problem | None:
         f"To allow it, index it with --sensitivity {own.strip().lower()}, or with a rule in corpus.yaml",
         loses=False,
     )
-
-
-def _same_tenant(given: str | None, value: Any) -> None:
-    if value is None or value == "":
-        return
-    if not isinstance(value, str) or value.strip() != given:
-        rules = f"the rules give it to {given!r}" if given is not None else "the rules give it to no tenant"
-        raise ReadError(
-            f"It says that it belongs to the tenant {value!r}, but {rules}",
-            "Index it with that tenant, by --tenant or a rule in corpus.yaml, or take the line out",
-        )
-
-
-def _common_roles(given: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...]:
-    if not own:
-        return given
-    common = tuple(role for role in own if role in given) if given else own
-    if not common:
-        raise ReadError(
-            f"It allows only the roles {', '.join(own)}, and the rules only {', '.join(given)}, so nobody could see it",
-            "Let the two have a role in common, or take the line out",
-        )
-    return common
-
-
-def _role_names(name: str, value: Any) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    parts = value.split(",") if isinstance(value, str) else value
-    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
-        raise ReadError(f"Its {name} is {value!r}, which is not a list of names", f"Write {name}: [one, another]")
-    return tuple(sorted({part.strip() for part in parts if part.strip()}))
-
-
-def _level_word(name: str, value: Any, otherwise: str) -> str:
-    if value is None or value == "":
-        return otherwise
-    if not isinstance(value, str):
-        raise ReadError(f"Its {name} is {value!r}, which is not a word", f"Use one of {', '.join(SENSITIVITIES)}")
-    return value

@@ -26,7 +26,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench import settings
 from workbench.errors import UsageError
@@ -126,31 +126,24 @@ def walk(
             roots.setdefault(os.path.realpath(os.path.dirname(absolute)), set()).add(os.path.basename(absolute))
     limit = settings.get("max_file_mb") if max_file_mb is None else max_file_mb
     excluded = frozenset(os.path.realpath(folder) for folder in exclude)
-    return _walk(roots, _Options(hidden, gitignore, int(limit), excluded))
+    return _walk(roots, hidden, gitignore, int(limit), excluded)
 
 
-@dataclass(frozen=True, slots=True)
-class _Options:
-    hidden: bool
-    gitignore: bool
-    max_file_mb: int
-    excluded: frozenset[str]
-
-
-def _walk(roots: dict[str, set[str]], options: _Options) -> Iterator[FoundFile | SkippedFile]:
+def _walk(
+    roots: dict[str, set[str]], hidden: bool, gitignore: bool, most: int, excluded: frozenset[str]
+) -> Iterator[FoundFile | SkippedFile]:
     seen: set[str] = set()
     for root in sorted(roots):
         if "" in roots[root]:
-            yield from _Root(root, options, seen).walk()
+            yield from _Root(root, hidden, gitignore, most, excluded, seen).walk()
     for root in sorted(roots):
         for name in sorted(roots[root] - {""}):
             real = os.path.realpath(os.path.join(root, name))
             if real not in seen:
-                yield from _Root(root, options, seen).take(name, relative_path(name), real)
+                yield from _Root(root, hidden, gitignore, most, excluded, seen).take(name, relative_path(name), real)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     """A file or folder to read: its path below the root as the system spells it, and its real path."""
 
     raw: str
@@ -161,16 +154,22 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Root:
-    """The walk of one root. `seen` holds the real paths of files already yielded and folders entered, over all roots."""
+    """The walk of one root; files have at most `most` times 2**20 bytes.
+
+    `seen` holds the real paths of files already yielded and folders entered, over all roots.
+    """
 
     root: str
-    options: _Options
+    hidden: bool
+    gitignore: bool
+    most: int
+    excluded: frozenset[str]
     seen: set[str]
     names: set[str] = field(default_factory=set)
     links: list[tuple[str, tuple[_Ignore, ...]]] = field(default_factory=list)
 
     def walk(self) -> Iterator[FoundFile | SkippedFile]:
-        yield from self._folder("", self.root, _above(self.root) if self.options.gitignore else ())
+        yield from self._folder("", self.root, _above(self.root) if self.gitignore else ())
         while self.links:
             pending, self.links = sorted(self.links, key=lambda link: relative_path(link[0])), []
             for raw, ignores in pending:
@@ -198,7 +197,7 @@ class _Root:
         raw, real, ignores = of.raw, of.real, of.ignores
         folder = os.path.join(self.root, raw) if raw else self.root
         shown = relative_path(raw) + "/" if raw else "./"
-        if real in self.options.excluded:
+        if real in self.excluded:
             yield self.skip(shown, "It is the corpus itself", "Nothing needs to be done")
             return
         if real in self.seen:
@@ -210,7 +209,7 @@ class _Root:
         except OSError as exc:
             yield self.skip(shown, f"The folder cannot be read: {_words(exc)}", _PERMISSION, FileStatus.FAILED)
             return
-        if self.options.gitignore:
+        if self.gitignore:
             own = _load_ignore(folder, "", len(raw) + 1 if raw else 0)
             ignores = (*ignores, own) if own is not None else ignores
         for entry in entries:
@@ -228,7 +227,7 @@ class _Root:
         shown = relative_path(raw) + "/" * is_folder
         if name in _VERSION_CONTROL:
             return self.skip(shown, "It belongs to version control", "Nothing needs to be done")
-        if name.startswith(".") and not self.options.hidden:
+        if name.startswith(".") and not self.hidden:
             return self.skip(shown, "It is hidden", "Ask for hidden files, or name it")
         by = _ignored(raw, is_folder, ignores)
         return self.skip(shown, f"It is ignored by {by}", "Switch .gitignore off, or name the file") if by else None
@@ -244,8 +243,8 @@ class _Root:
         if not stat.S_ISREG(status.st_mode):
             kind = next((name for test, name in _KINDS if test(status.st_mode)), "something special")
             yield self.skip(shown, f"It is {kind}, not a file", "Nothing needs to be done")
-        elif status.st_size > self.options.max_file_mb << 20:
-            size = f"{status.st_size / (1 << 20):.1f} MB, more than the {self.options.max_file_mb} MB"
+        elif status.st_size > self.most << 20:
+            size = f"{status.st_size / (1 << 20):.1f} MB, more than the {self.most} MB"
             yield self.skip(shown, f"It has {size} of the setting max_file_mb", "Raise max_file_mb, or split the file")
         elif shown in self.names:
             reason = "Another file has the same name, spelled with other Unicode characters"

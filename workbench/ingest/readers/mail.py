@@ -180,11 +180,7 @@ def _fields(block: Part) -> str:
 
 
 def _text(part: Part) -> str:
-    data = _bytes(part)
-    try:
-        return decode(data, str(part.get_content_charset() or ""))[0] if data else ""
-    except ReadError:
-        return normalise(data.decode("utf-8", "replace"))
+    return _readable(_bytes(part), str(part.get_content_charset() or ""))
 
 
 def _bytes(part: Part) -> bytes:
@@ -204,21 +200,20 @@ def _header(message: Part, name: str) -> str:
 
 def _decoded(raw: str) -> str:
     """A header as it is read: encoded words by Python's parser, bytes beyond ASCII by the detector."""
-    return normalise(str(_parsed("Subject", raw) or _readable(raw)))
+    return normalise(str(_parsed("Subject", raw) or _readable(raw.encode("utf-8", "surrogateescape"))))
 
 
-def _readable(raw: str) -> str:
-    data = raw.encode("utf-8", "surrogateescape")
+def _readable(data: bytes, declared: str = "") -> str:
     try:
-        return decode(data)[0] if data else ""
+        return decode(data, declared)[0] if data else ""
     except ReadError:
-        return data.decode("utf-8", "replace")
+        return normalise(data.decode("utf-8", "replace"))
 
 
 def _parsed(name: str, raw: str) -> Any:
     """A header by Python's parser of today; None where it gives up, as it does on some malformed ones."""
     try:
-        header: Any = email.policy.default.header_fetch_parse(name, _readable(raw))
+        header: Any = email.policy.default.header_fetch_parse(name, _readable(raw.encode("utf-8", "surrogateescape")))
         str(header)
         return header
     except (ValueError, LookupError, AttributeError, TypeError, AssertionError, RecursionError):

@@ -44,6 +44,7 @@ _FEWEST_CHARACTERS = 400
 _OBJECT_STREAM = re.compile(rb"/Type\s*/ObjStm\b[^>]*(?:>(?!>)[^>]*)*>>\s*stream\r?\n")
 _OFF = re.compile(rb"/OFF\s*\[([^\]]*)\]")
 _NAME = re.compile(rb"/Name\s*(?:\(((?:[^()\\]|\\.)*)\)|<([0-9A-Fa-f\s]*)>)")
+_OBJECT, _REFERENCE = re.compile(rb"(?<!\d)(\d+) \d+ obj\b"), re.compile(rb"(\d+) \d+ R")
 _MOST_OBJECTS = 1 << 22
 _LARGE = 0.2  # of the page: a picture that may hold its words
 _KEPT = {"Author": "author", "Subject": "subject", "Keywords": "keywords", "CreationDate": "created"}
@@ -226,38 +227,35 @@ def _layers_off(data: bytes) -> frozenset[str]:
     """Names of the layers that a reader of the file does not see at first; PDFium names those of each text, not their state."""
     if b"/OCProperties" not in data and b"/ObjStm" not in data:
         return frozenset()
-    ends = ((m.end(), data.find(b"endstream", m.end())) for m in _OBJECT_STREAM.finditer(data))
-    packed = [_unpacked(data[begin : end if end >= 0 else len(data)]) for begin, end in ends]
-    found: set[str] = set()
-    for part in (data, *packed) if any(b"/OCProperties" in part for part in (data, *packed)) else ():
-        for listed in _OFF.finditer(part):
-            for number in re.findall(rb"(\d+) \d+ R", listed[1]):
-                found.update(_layer_name(number, data, packed))
-    return frozenset(found)
+    parts = [data]
+    for match in _OBJECT_STREAM.finditer(data):
+        end = data.find(b"endstream", match.end())
+        with contextlib.suppress(zlib.error):
+            packed = data[match.end() : end if end >= 0 else len(data)]
+            parts.append(zlib.decompressobj().decompress(packed, _MOST_OBJECTS))
+    if not any(b"/OCProperties" in part for part in parts):
+        return frozenset()
+    off = {number for part in parts for listed in _OFF.finditer(part) for number in _REFERENCE.findall(listed[1])}
+    names = (_NAME.search(body.partition(b"endobj")[0]) for part in parts for body in _bodies(part, off, part is data))
+    return frozenset(_layer_name(*match.groups()) for match in names if match is not None)
 
 
-def _unpacked(data: bytes) -> bytes:
-    try:
-        return zlib.decompressobj().decompress(data, _MOST_OBJECTS)
-    except zlib.error:
-        return b""
-
-
-def _layer_name(number: bytes, data: bytes, packed: Sequence[bytes]) -> Iterator[str]:
-    """The name in an object, by itself or in a stream of objects, which begins with their numbers and places."""
-    bodies = [data[m.end() : m.end() + 1000] for m in re.finditer(rb"(?<!\d)" + number + rb" \d+ obj\b", data)]
-    for part in packed:
+def _bodies(part: bytes, numbers: set[bytes], plain: bool) -> Iterator[bytes]:
+    """Where objects begin: after their number, or in a stream of objects, which begins with their numbers and places."""
+    if plain:
+        starts = [match.end() for match in _OBJECT.finditer(part) if match[1] in numbers]
+    else:
         head = re.match(rb"[\d\s]*", part)
         pairs = head[0].split() if head is not None else []
-        places = [int(at) for own, at in zip(pairs[::2], pairs[1::2], strict=False) if own == number]
-        starts = [len(head[0]) + at for at in places] if head is not None else []
-        bodies += [part[start : start + 1000] for start in starts]
-    for body in bodies:
-        match = _NAME.search(body.partition(b"endobj")[0])
-        if match is not None:
-            plain = match[1] is not None
-            raw = re.sub(rb"\\(.)", rb"\1", match[1]) if plain else bytes.fromhex(match[2].decode("ascii"))
-            yield raw[2:].decode("utf-16-be", "replace") if raw.startswith(b"\xfe\xff") else raw.decode("latin-1")
+        starts = [
+            len(head[0]) + int(at) for own, at in zip(pairs[::2], pairs[1::2], strict=False) if head and own in numbers
+        ]
+    return (part[start : start + 1000] for start in starts)
+
+
+def _layer_name(plain: bytes | None, digits: bytes | None) -> str:
+    raw = re.sub(rb"\\(.)", rb"\1", plain) if plain is not None else bytes.fromhex((digits or b"").decode("ascii"))
+    return raw[2:].decode("utf-16-be", "replace") if raw.startswith(b"\xfe\xff") else raw.decode("latin-1")
 
 
 def _without_layers(page: Any, off: frozenset[str]) -> int:
@@ -456,17 +454,10 @@ class Box:
 
 
 def column_order(boxes: Sequence[Box], left: float, right: float) -> list[Box] | None:
-    """The parts of a page in the order of reading, where it is prose in two columns that was drawn across them.
+    """The parts of a page in the order of reading, where it is prose in two columns that was drawn across them; else None.
 
-    Columns differ from tables by how much of their width the lines fill.
-
-    Args:
-        boxes: The runs of text, in the order in which they were drawn.
-        left, right: The page's edges.
-
-    Returns:
-        Boxes that together hold all text, top to bottom: what spans both columns, then the left column, then the right one,
-        and so on; None where the order of drawing is the order of reading, or nothing says that it is not.
+    The boxes are runs of text as they were drawn. What spans both columns comes before the left column below it,
+    then the right one, and so on. Columns differ from tables by how much of their width the lines fill.
     """
     middle = _gutter(boxes, left, right)
     if middle is None:
