@@ -15,6 +15,7 @@ from email.message import EmailMessage
 from pathlib import Path
 
 import file_makers
+import olefile
 import openpyxl
 import pytest
 from file_makers import cut_file, found, ods, odt, pdf, pptx, read, saved, xlsx, zipped
@@ -131,6 +132,12 @@ def letters() -> bytes:
     return re.sub(rb"<< /Length \d+ >>\nstream\n.*?\nendstream", stream, data, flags=re.S)
 
 
+def stream_of(book: bytes) -> bytes:
+    """The records of a workbook, without the OLE file around them."""
+    with olefile.OleFileIO(book) as held:
+        return bytes(held.openstream("Workbook").read())
+
+
 def two_parts(plain: str, html: str) -> bytes:
     message = EmailMessage()
     message["Subject"] = "Two"
@@ -215,6 +222,8 @@ CASES: dict[str, tuple[str, bytes | str, list[str], list[str]]] = {
         '<draw:frame xmlns:draw="d"><draw:text-box><text:p>boxed</text:p></draw:text-box></draw:frame>', 1)),
         ["Crate | Weight\n\nAnn: check\n\nboxed"], []),
     "chart and box in XLS": ("a.xls", file_makers.xls({"S": [["Crate", 12.0]]}, ("Tonnage of quays", "boxed")), ["Crate | 12", "Tonnage of quays", "boxed"], []),
+    "a workbook put into DOC": ("a.doc", doc([("words\r", b"")], more={"ObjectPool/_1/Workbook": stream_of(file_makers.xls({"S": [["Crate", 12.0]]}))}),
+                                ["words", "Crate | 12"], []),
     "chart in PPT": ("a.ppt", file_makers.ppt([("Harbour", "body", "")], chart=file_makers.xls({"S": [["North", 12.0]]}, ("Tonnage of quays", "boxed"))),
                      ["Tonnage of quays", "North"], []),
     "OpenDocument chart in PPT": ("a.ppt", file_makers.ppt([("Harbour", "body", "")], chart=file_makers.ole({"package_stream": zipped({"content.xml":
