@@ -21,8 +21,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.encode.protocol import STEP, Encoder, Meter, Vectors, unit
-from workbench.records import EncoderIdentity, ProgressCallback
+from workbench.encode.protocol import Encoder, unit
+from workbench.records import EncoderIdentity
 
 NAME = "hashing"
 DIM = 256
@@ -47,15 +47,6 @@ class HashingEncoder(Encoder):
 
     def __init__(self) -> None:
         self._loaded = True
-
-    def encode(self, texts: Sequence[str], progress: ProgressCallback | None = None) -> Vectors:
-        self._open()
-        meter = Meter(progress, STEP, len(texts))
-        result = np.zeros((len(texts), DIM), np.float32)
-        for row, text in enumerate(texts):
-            result[row] = _vector(text)
-            meter.advance()
-        return result
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
         self._open()

@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import sys
 import tempfile
 import threading
@@ -128,16 +129,11 @@ def copy_folder(model: Model) -> Path:
 
 def _processor() -> str:
     """A name for this kind of processor: where it differs, the arithmetic may."""
-    try:
+    kind = f"{platform.machine()} {platform.processor()}"
+    with suppress(OSError):  # no Linux
         first = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
-    except OSError:  # no Linux
-        first = f"flags {platform.machine()} {platform.processor()}"
-    lines = (
-        line
-        for line in first.splitlines()
-        if line.startswith(("vendor_id", "model\t", "CPU part", "flags", "Features"))
-    )
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
+        kind = "\n".join(re.findall(r"(?m)^(?:vendor_id|model\t|CPU part|flags|Features).*", first))
+    return hashlib.sha256(kind.encode()).hexdigest()[:8]
 
 
 def find_copy(model: Model) -> Copy | None:

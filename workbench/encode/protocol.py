@@ -44,7 +44,6 @@ class Encoder(ABC):
     notes: tuple[str, ...] = ()
     _loaded: Any = None
 
-    @abstractmethod
     def encode(self, texts: Sequence[str], progress: ProgressCallback | None = None) -> Vectors:
         """Vectors of documents, float32 (len(texts), dim), each row of length 1. Raises EncoderError.
 
@@ -53,6 +52,13 @@ class Encoder(ABC):
         beyond `identity.max_tokens` is cut off. `progress` is called with a Progress (step `embed`, done and total in
         texts) from the calling thread.
         """
+        self._open()
+        result = np.zeros((len(texts), self.identity.dim), np.float32)
+        meter = Meter(progress, STEP, len(texts))
+        for row, text in enumerate(texts):
+            result[row] = self.encode_query(text)
+            meter.advance()
+        return result
 
     @abstractmethod
     def encode_query(self, text: str) -> NDArray[np.float32]:
@@ -101,7 +107,6 @@ class Meter:
         self._marks: deque[tuple[float, int, float]] = deque([(clock(), 0, 0.0)])
 
     def advance(self, items: int = 1, detail: str = "", work: float = 0.0) -> None:
-        """Some items are done."""
         self._done += items
         self._work += work
         if self._tell is None:

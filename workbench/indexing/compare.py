@@ -37,7 +37,6 @@ from workbench.store.build import vector_key
 
 
 def inside(path: str, folder: str) -> bool:
-    """Whether a path is a folder or lies below it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 

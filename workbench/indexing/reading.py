@@ -56,11 +56,9 @@ class Cutting:
     ocr: str = ""
 
     def granularity(self, collection: str) -> Granularity:
-        """What a collection's records are."""
         return self.granularities.get(collection, DEFAULT_GRANULARITIES.get(collection, Granularity.CHUNK))
 
     def is_whole(self, collection: str) -> bool:
-        """Whether a collection has one chunk a document."""
         return collection in self.whole or (self.new_whole and collection not in self.granularities)
 
 
@@ -243,7 +241,6 @@ class _Helper:
         self._ready = False
 
     def give(self, job: _Job) -> None:
-        """Let it read a file."""
         self.job = job
         if self.process is None:
             self._start()
@@ -262,7 +259,6 @@ class _Helper:
             self.end()
 
     def receive(self) -> None:
-        """Take an answer that is there."""
         try:
             self._answer(self.connection.recv())
         except (EOFError, OSError):
@@ -284,7 +280,6 @@ class _Helper:
         self._answer(Outcome(FileStatus.FAILED, reason, remedy))
 
     def close(self) -> None:
-        """End the process."""
         process, self.process = self.process, None
         if process is not None:
             process.kill()

@@ -324,17 +324,14 @@ class IndexPreview:
     seconds: float
 
     def count(self, action: Action) -> int:
-        """Number of files with this action."""
         return sum(file.action is action for file in self.files)
 
     @property
     def copies(self) -> int:
-        """Number of files that hold the same bytes as another one."""
         return sum(bool(file.copy_of) for file in self.files)
 
     @property
     def read_bytes(self) -> int:
-        """Bytes of the files that would be read."""
         return sum(file.size for file in self.files if file.action in (Action.NEW, Action.CHANGED))
 
 

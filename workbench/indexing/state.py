@@ -32,7 +32,6 @@ FileKey = tuple[str, str]
 
 
 def check(abort: Abort) -> None:
-    """Raise IndexingStopped if asked to."""
     if abort():
         raise IndexingStopped(
             "The indexing run was stopped; the corpus is as it was before",
@@ -73,7 +72,6 @@ class IndexOptions:
 
     @property
     def flags(self) -> FileRules:
-        """What every file gets for which no rule says otherwise."""
         return FileRules(
             tuple(self.collections), self.tenant, tuple(self.roles), self.sensitivity or "normal", self.type or ""
         )
@@ -155,11 +153,9 @@ class Previous:
 
     @property
     def database(self) -> Path | None:
-        """The database of the generation, or None."""
         return self.pin.folder / DATABASE if self.pin is not None else None
 
     def close(self) -> None:
-        """Let the generation go."""
         if self.pin is not None:
             self.pin.close()
 

@@ -37,7 +37,6 @@ class Changes:
         self.came = threading.Event()
 
     def dispatch(self, event: Any) -> None:
-        """Take one event of watchdog."""
         paths = [os.fsdecode(p) for p in (event.src_path, getattr(event, "dest_path", "")) if p]
         if event.event_type not in _READ_ONLY and any(map(self._matters, paths)):
             self._last = time.monotonic()
@@ -50,7 +49,6 @@ class Changes:
         return not inside(path, self._corpus) and any(inside(path, target) for target in self._asked)
 
     def settle(self, abort: Abort) -> None:
-        """Wait until a burst is over."""
         began = time.monotonic()
         while not abort():
             now = time.monotonic()

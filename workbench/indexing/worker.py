@@ -32,7 +32,6 @@ def limit_memory(megabytes: int) -> None:
 
 
 def main() -> None:
-    """Serve until the connection ends."""
     connection: Connection[Batch | Outcome | WorkbenchError | None, Cutting | Task] = Connection(int(sys.argv[1]))
     try:
         cutting = connection.recv()

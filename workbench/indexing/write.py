@@ -38,7 +38,6 @@ _PLAIN = frozenset({".md", ".markdown", ".txt", ".rst", ".py", ".js", ".ts", ".c
 
 @contextmanager
 def staging_file(corpus: Path) -> Iterator[Staging]:
-    """An empty staging file in the folder where the next generation is built."""
     building = Layout(corpus).building
     building.mkdir()
     with closing(Staging(building / "staging.duckdb")) as staging:
@@ -111,7 +110,6 @@ def _finish(run: Run, task: Task, outcome: Outcome, documents: int, chunks: int)
 
 
 def _carried_ids(run: Run) -> set[str]:
-    """Ids of the documents that are carried over."""
     if run.previous.database is None:
         return set()
     sql = "SELECT d.document_id, f.root, f.path FROM documents d JOIN files f ON f.number = d.file_number"

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,8 +171,7 @@ def publish(corpus: Path, folder: Path, manifest: Manifest) -> None:
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
+class _Facts(NamedTuple):
     """What is known once the tables are there: where each encoder's vectors come from, and numbers for the rest."""
 
     sources: dict[str, dict[str, NDArray[np.int64]]]

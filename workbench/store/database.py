@@ -53,7 +53,6 @@ class Database:
             return self._connection.cursor()
 
     def close(self) -> None:
-        """Close it; more than once does nothing."""
         with self._lock:
             self._closed = True
             connection, self._connection = self._connection, None

@@ -72,7 +72,6 @@ class Layout:
         self.embeddings = corpus / "embeddings"
 
     def folder(self, generation: str) -> Path:
-        """Folder of one generation."""
         return self.generations / generation
 
 
@@ -181,7 +180,6 @@ def published(corpus: Path) -> list[str]:
 
 
 def exists(corpus: Path) -> bool:
-    """True where a corpus with a published generation is."""
     return Layout(corpus).pointer.is_file() or bool(published(corpus))
 
 
@@ -223,7 +221,6 @@ class Pin:
             self._stamps = {}  # every part is read once more
 
     def close(self) -> None:
-        """Let go of the generation."""
         self._reading.close()
 
     def check(self, start: str = "", *, again: bool = False, most: int | None = None) -> None:
@@ -332,7 +329,6 @@ def pin(corpus: Path, *, whole: bool = True, earlier: bool = False) -> Pin:
 
 
 def file_digest(path: Path) -> str:
-    """sha256 hex of a file's bytes."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

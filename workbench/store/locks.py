@@ -29,7 +29,6 @@ class FileLock:
         self.path = path
 
     def fileno(self) -> int:
-        """The open file, for `os.fstat`."""
         return self._descriptor
 
     def sign(self) -> None:
@@ -38,7 +37,6 @@ class FileLock:
         os.pwrite(self._descriptor, text.ljust(256), 0)
 
     def close(self) -> None:
-        """Give the lock back; more than once does nothing."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)

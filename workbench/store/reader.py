@@ -80,7 +80,6 @@ class _Files:
             return made
 
     def close(self) -> None:
-        """Close everything."""
         if self.grep is not None:
             self.grep.close()
         self.connection.close()
@@ -203,21 +202,17 @@ class Generation:
         check_encoder(self.encoders[self.encoder_key(encoder)], identity)
 
     def open_all(self) -> None:
-        """Open every part now, so that damage shows now. Raises CorpusDamaged."""
         _ = self.lexical.lengths, self.grep
         for key in self.encoders:
             self.vectors(key)
 
     def verify(self) -> None:
-        """Read every byte and compare it with the manifest's digests. Raises CorpusDamaged."""
         self._files.pin.check(again=True)
 
     def is_current(self) -> bool:
-        """Whether the corpus's pointer still names this generation."""
         return generations.current(self.corpus) == self.id
 
     def close(self) -> None:
-        """Let go of everything; more than once does nothing. What was fetched before stays usable."""
         with self._files.lock:
             if self._closed:
                 return

@@ -158,7 +158,6 @@ class StoredRecords:
         return np.stack([np.asarray(column, bool) for column in columns.values()])
 
     def _known_keys(self, who: str, seen: NDArray[np.bool_] | None) -> tuple[str, ...]:
-        """Front-matter keys that some visible document has, sorted."""
         with self._lock:
             if who in self._keys:
                 return self._keys[who]
@@ -215,7 +214,6 @@ class StoredRecords:
         return np.asarray(self.arrays.records["kind"] == KINDS.index(kind))
 
     def count(self, scope: Scope) -> tuple[int, int]:
-        """Number of visible records and of allowed records."""
         total = self.records_total
         seen = total if scope.visible is None else int(np.count_nonzero(scope.visible))
         return seen, total if scope.allowed is None else int(np.count_nonzero(scope.allowed))
@@ -249,7 +247,6 @@ class StoredRecords:
         return made
 
     def columns(self, numbers: NDArray[np.int64]) -> RecordColumns:
-        """Columns of records by number, in the order asked."""
         arrays = self.arrays
         numbers = np.asarray(numbers, np.int64)
         owners = arrays.records["document_number"][numbers].astype(np.int64)
@@ -268,7 +265,6 @@ class StoredRecords:
         )
 
     def records_of(self, document_number: int) -> NDArray[np.int64]:
-        """Numbers of a document's records, up."""
         return self.arrays.records_of(document_number)
 
     def places(self, document_number: int) -> tuple[Place, ...]:
@@ -276,7 +272,6 @@ class StoredRecords:
         return self.arrays.places(document_number)
 
     def documents(self, numbers: Sequence[int]) -> list[Document]:
-        """Documents by number, in the order asked; with their text."""
         return self._documents(numbers, "text")
 
     def headers(self, numbers: Sequence[int]) -> list[Document]:
@@ -311,7 +306,6 @@ class StoredRecords:
         return made
 
     def numbers_of(self, chunk_ids: Sequence[str], scope: Scope) -> dict[str, int]:
-        """Numbers of the visible records with these ids; ids without one are left out."""
         sql = "SELECT chunk_id, number FROM records WHERE chunk_id IN (SELECT unnest(?))"
         found = {
             str(chunk_id): int(number)
@@ -321,7 +315,6 @@ class StoredRecords:
         return {chunk_id: found[chunk_id] for chunk_id in chunk_ids if chunk_id in found}
 
     def find_record(self, chunk_id: str, scope: Scope) -> int | None:
-        """Number of the visible record with that id, or None."""
         return self.numbers_of([relative_path(chunk_id)], scope).get(chunk_id)
 
     def find_document(self, path: str, scope: Scope) -> int | None:
@@ -351,7 +344,6 @@ class StoredRecords:
         return {name: tuple(places[min(places)]) for name, places in found.items()}
 
     def ids(self, scope: Scope) -> frozenset[str]:
-        """Ids of the visible documents."""
         return frozenset(
             self.arrays.document_ids.take(np.arange(self.documents_total)[_all_or(scope.visible_documents)])
         )
@@ -397,7 +389,6 @@ class StoredRecords:
         return sorted(made, key=lambda source: source.path)
 
     def _seen(self, scope: Scope, column: str) -> Any:
-        """A column of the visible documents."""
         return self.arrays.documents[column][_all_or(scope.visible_documents)]
 
     # --- the same text several times -----------------------------------------------------------------------------------
@@ -442,7 +433,6 @@ class StoredRecords:
         return replace(scope, allowed=_frozen(allowed), allowed_documents=_frozen(kept), key=key)
 
     def _repeated(self, scope: Scope) -> NDArray[np.int64]:
-        """Numbers of the visible documents that repeat the text of an earlier visible one."""
         seen = scope.visible_documents
         groups = [g if seen is None else g[seen[g]] for g in self._repeats.values()]
         return np.concatenate([np.zeros(0, np.int64), *(group[1:] for group in groups)])

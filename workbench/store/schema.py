@@ -65,7 +65,6 @@ CARRIED = """SELECT d.number, d.document_id FROM old.documents d JOIN old.files 
 
 
 def attach(name: str, path: Path) -> str:
-    """The statement that attaches a database read-only."""
     quoted = str(path).replace("'", "''")  # ATTACH takes no parameter
     return f"ATTACH '{quoted}' AS {name} (READ_ONLY)"
 

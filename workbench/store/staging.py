@@ -98,7 +98,6 @@ class Staging:
         self._rows[table].extend(rows)
 
     def flush(self) -> None:
-        """Write what is gathered."""
         import pyarrow as pa
 
         for name, rows in self._rows.items():
@@ -117,7 +116,6 @@ class Staging:
         self._held = 0
 
     def collections(self) -> list[str]:
-        """Names of the collections that the records are in."""
         return [name for (name,) in fetch(self._connection, "SELECT DISTINCT collection FROM records")]
 
     def find_missing(self, old_database: Path | None, known: Sequence[str]) -> tuple[int, int, int]:
@@ -185,7 +183,6 @@ class Staging:
             yield block
 
     def close(self) -> None:
-        """Close the file, so that it can be attached."""
         self._connection.close()
 
 
@@ -339,11 +336,9 @@ class Journal:
             data = data[self._file.write(data) :]
 
     def sync(self) -> None:
-        """Put what was appended on disk."""
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 

@@ -138,7 +138,6 @@ def _write_matrix(
 
 
 def _reporter(step: str, total: int, progress: ProgressCallback | None) -> Callable[[int], None]:
-    """Turns a number of rows into a Progress."""
     begin = time.perf_counter()
 
     def report(done: int) -> None:

@@ -133,8 +133,6 @@ class _Group:
 
 
 class And(_Group):
-    """Every part holds."""
-
     __slots__ = ()
 
     def __str__(self) -> str:
@@ -142,8 +140,6 @@ class And(_Group):
 
 
 class Or(_Group):
-    """Some part holds."""
-
     __slots__ = ()
 
     def __str__(self) -> str:
@@ -152,8 +148,6 @@ class Or(_Group):
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The part does not hold."""
-
     part: Node
 
     def __str__(self) -> str:
@@ -175,7 +169,6 @@ def parse(text: str) -> Node:
 
 
 def conditions(node: Node) -> Iterator[Condition]:
-    """Every condition of a filter, left to right."""
     if isinstance(node, Condition):
         yield node
     else:
@@ -184,14 +177,12 @@ def conditions(node: Node) -> Iterator[Condition]:
 
 
 def show_field(name: str) -> str:
-    """A field as it is written in a filter."""
     if _BARE_FIELD.fullmatch(name) and name.lower() not in _KEYWORDS:
         return name
     return '"' + name.replace('"', '""') + '"'
 
 
 def show_value(value: Value) -> str:
-    """A value as it is written in a filter."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -329,14 +320,11 @@ COLUMNS = tuple(sorted((*_TEXT, *_NUMBER, "modified", "source", "root", "collect
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement and its parameters, in order."""
-
     sql: str
     values: list[object]
 
 
 def uses_collection(node: Node) -> bool:
-    """Whether any condition is on `collection`."""
     return any(c.field == "collection" for c in conditions(node))
 
 

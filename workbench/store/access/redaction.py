@@ -92,7 +92,6 @@ class MaskPatterns:
 
     @property
     def name(self) -> str:
-        """Names everything that decides."""
         parts = (list(self.patterns), sorted(self.sensitivities), sorted(self.hidden), sorted(self.cleared))
         mask, levels, hide, cleared = map(json.dumps, parts)
         return f"mask {mask} {levels} hide {hide} unless {cleared}"
@@ -106,7 +105,6 @@ class MaskPatterns:
         return bool(self.patterns or self.sensitivities) and not holds_one(principal, self.cleared)
 
     def redact(self, principal: Principal | None, document: Document) -> Document:
-        """The document with what is to be masked masked."""
         if not self.redacts(principal):
             return document
         whole = document.sensitivity in self.sensitivities
@@ -151,7 +149,6 @@ class MaskPatterns:
 
 
 def blocks(text: str) -> str:
-    """As many blocks as there are characters; line breaks stay."""
     return "\n".join(MASK * len(line) for line in text.split("\n"))
 
 
@@ -244,7 +241,6 @@ class Redactor:
         return found
 
     def one(self, number: int) -> Redacted:
-        """One document by number."""
         return self.many([number])[number]
 
     def _made(self, document: Document) -> Redacted:
@@ -342,7 +338,6 @@ class RedactedRecords(StoredRecords):
         return replace(row, chunk=shown)
 
     def documents(self, numbers: Sequence[int]) -> list[Document]:
-        """Documents by number, in the order asked, masked."""
         found = self._redactor.many(numbers)
         return [found[int(n)].document for n in numbers]
 

@@ -94,11 +94,6 @@ class _Part:
     ascii: bool = False
 
 
-def read_fixed(text: str) -> Reading:
-    """Text that stands for itself."""
-    return _reading([list(_letters(text))])
-
-
 def read_regex(pattern: str, *, ignore: bool = False, whole_word: bool = False, lines: bool = True) -> Reading | None:
     r"""A pattern that RE2 accepts, in NFC, or None where it is not understood. `ignore` is whether it will be compiled to ignore
     case, `whole_word` whether a separator or a line's border is known to be before and after it. Without `lines` matches may
@@ -266,7 +261,6 @@ def _letters(text: str) -> Iterator[_Part]:
 
 
 def quote(character: str) -> str:
-    """One literal character in RE2's syntax."""
     if character.isalnum() or character == "_" or character >= "\x80":
         return character
     return f"\\{character}" if character.isprintable() and character != " " else f"\\x{{{ord(character):x}}}"
@@ -534,13 +528,17 @@ def prepare(pattern: str, *, regex: bool, case: str, word: bool) -> GrepPattern:
             "Look for a shorter part of it",
         )
     if regex:
-        _refuse_switches(pattern)
+        if pattern.startswith(("-v ", "--invert-match")):
+            raise QueryError(
+                f"{_shown(pattern)} asks for lines that do not match, which is not offered",
+                "Look for what should be there, or turn grep.regex off to look for the text as it is",
+            )
         _compile(pattern, pattern, False)
     if case not in ("smart", "sensitive", "ignore"):
         raise QueryError(f"{case!r} is no way to treat case", "It must be smart, sensitive or ignore")
     ignore = case == "ignore" or (case == "smart" and not has_capital(pattern, regex))
     composed = unicodedata.normalize("NFC", pattern)
-    reading = read_regex(composed, ignore=ignore, whole_word=word) if regex else read_fixed(composed)
+    reading = read_regex(composed, ignore=ignore, whole_word=word) if regex else _reading([list(_letters(composed))])
     if reading is None and _BYTE_ESCAPE in pattern.replace("\\\\", ""):
         raise QueryError(
             f"{_shown(pattern)} cannot be used: \\C matches single bytes, and text is searched by characters",
@@ -568,7 +566,11 @@ def prepare(pattern: str, *, regex: bool, case: str, word: bool) -> GrepPattern:
         whole, held = held, max(_ONE_CASE.findall(held), key=len, default="").lower()
         exact &= held == whole.lower()
     # A character or two are in so many lines that looking for them first costs more than it saves.
-    needs = _finder(held) if "\n" not in held and len(held) >= (1 if exact else _SHORTEST) else None
+    needs = (
+        matcher(compile_re2(_literal(held), False))
+        if "\n" not in held and len(held) >= (1 if exact else _SHORTEST)
+        else None
+    )
     note = ""
     if reading is not None and reading.ascii_borders:
         note = (
@@ -578,8 +580,8 @@ def prepare(pattern: str, *, regex: bool, case: str, word: bool) -> GrepPattern:
     return GrepPattern(pattern, ignore, needs, exact, plain.programsize, search, spans, note)
 
 
-def _finder(text: str) -> Search:
-    return matcher(compile_re2("".join(map(quote, text)), False))
+def _literal(text: str) -> str:
+    return "".join(map(quote, text))
 
 
 def _compile(source: str, text: str, ignore: bool, groups: bool = False) -> Any:
@@ -605,14 +607,6 @@ def _objection(pattern: str, error: Exception) -> QueryError:
     elif reason.startswith("missing") or reason.startswith("unexpected"):
         remedy = "Close or remove the bracket, or look for the pattern as fixed words (grep.regex=no)"
     return QueryError(f"{_shown(pattern)} cannot be used: RE2 says {_shorten(reason)}", remedy)
-
-
-def _refuse_switches(pattern: str) -> None:
-    if pattern.startswith(("-v ", "--invert-match")):
-        raise QueryError(
-            f"{_shown(pattern)} asks for lines that do not match, which is not offered",
-            "Look for what should be there, or turn grep.regex off to look for the text as it is",
-        )
 
 
 def _shown(pattern: str) -> str:

@@ -72,12 +72,12 @@ def scan(text: MappedText, documents: Ints | None, pattern: GrepPattern, most: i
     Blocks are searched in `pool`. Raises QueryError where it takes too long.
     """
     blocks = _blocks(text, documents, max(1 << 14, _BLOCK_BYTES // max(1, pattern.program // _SMALL_PROGRAM)))
-    search = partial(_scan_block, text, pattern, most)
     deadline = time.monotonic() + MOST_SECONDS
     found: list[int] = []
     first = list(islice(blocks, 1))
     some, dense = first, True
     while some and len(found) < most:
+        search = partial(_scan_block, text, pattern, most - len(found))
         for starts in map(search, some) if dense else pool.map(search, some):
             found += starts
         if time.monotonic() > deadline:
@@ -201,11 +201,9 @@ class MappedGrep:
             )
 
     def close(self) -> None:
-        """Let the threads go."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def text(self, document_number: int) -> str:
-        """A document's whole text, from the mapped file."""
         return self._text.text(document_number)
 
     def search(

@@ -96,7 +96,6 @@ class MappedText:
             raise damaged(folder / "text.bin", "does not fit its lines")
 
     def __len__(self) -> int:
-        """Number of documents."""
         return len(self._ends)
 
     def text(self, document: int) -> str:
@@ -106,13 +105,8 @@ class MappedText:
         return self.data[int(self.line_starts[self.first_lines[document]]) : int(self._ends[document])].decode()
 
     def document_of(self, lines: Ints) -> Ints:
-        """The document of each line."""
         found: Ints = np.searchsorted(self.first_lines, lines, side="right") - 1
         return found
-
-    def line_bytes(self, line: int) -> tuple[int, int]:
-        """First and last byte of a line, without its newline."""
-        return int(self.line_starts[line]), int(self.line_starts[line + 1]) - 1
 
     def line_span(self, document: int, line: int) -> tuple[int, int]:
         """First and last character of a line in its document's text, without its newline."""

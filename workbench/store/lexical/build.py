@@ -53,7 +53,6 @@ Int32s = NDArray[np.int32]
 
 
 def made_alike(database: duckdb.DuckDBPyConnection | Database) -> bool:
-    """Whether a database's words were made as they would be now."""
     return dict(fetch(database, "SELECT name, value FROM words_made_with")) == _makers()
 
 

@@ -93,7 +93,6 @@ class PostingsReader:
         return found
 
     def _fetch(self, terms: Collection[str], places: str) -> dict[str, list[_Word]]:
-        """The words of each term."""
         marks = ", ".join("?" * len(terms))
         table = fetch_arrow(
             self._database,
@@ -238,7 +237,6 @@ class LexicalIndex:
 
     @cached_property
     def lengths(self) -> NDArray[np.int32]:
-        """Positions that each record fills, int32 (n,)."""
         found = fetch_columns(self._database, "SELECT length FROM lengths ORDER BY number")["length"]
         return np.asarray(found, np.int32)
 
@@ -330,7 +328,6 @@ class LexicalIndex:
         return np.array([_frequency(posted[m], view) if m is not None else 0 for m in matchers], np.int64)
 
     def highlight(self, query: str, text: str) -> tuple[Span, ...]:
-        """Character spans of `text` that the query's words and phrases match, in order, not overlapping."""
         return highlight(read(query, self.vocabulary), text)
 
     def sql(self, query: str, *, k1: float, b: float, depth: int) -> str:

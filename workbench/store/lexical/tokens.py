@@ -123,7 +123,6 @@ def ways(letter: str) -> tuple[str, ...]:
 
 
 def is_word_character(character: str) -> bool:
-    """Whether one character belongs to words."""
     if character < "\x80":
         return character in _ASCII_WORD
     place = bisect_right(_STARTS, ord(character)) - 1
@@ -351,7 +350,6 @@ def _runs(segment: str) -> list[str]:
 
 
 def _numbers(piece: str, parts: Sequence[Part]) -> Iterable[_Over]:
-    """Runs of numbers with dots between them."""
     first = 0
     for at in range(1, len(parts) + 1):
         numbers = at < len(parts) and parts[at - 1].word.isdigit() and parts[at].word.isdigit()
@@ -387,25 +385,15 @@ _PLAIN = str.maketrans({
 })  # fmt: skip
 
 
-def _drops_marks(base: str) -> bool:
-    """Whether a mark after this character may be left out: of Latin, Greek, Cyrillic, Hebrew and Arabic letters, and digits."""
-    point = ord(base)
-    return (
-        point < 0x250
-        or 0x370 <= point < 0x530
-        or 0x5D0 <= point < 0x5F3
-        or 0x620 <= point < 0x6D4
-        or 0x1C80 <= point < 0x1C90
-        or 0x1E00 <= point < 0x2000
-        or 0x2C60 <= point < 0x2C80
-        or 0xA640 <= point < 0xA6A0
-        or 0xA720 <= point < 0xA800
-        or 0xAB30 <= point < 0xAB70
-    )
+_WITHOUT_MARKS = (
+    (0, 0x24F), (0x370, 0x52F), (0x5D0, 0x5F2), (0x620, 0x6D3), (0x1C80, 0x1C8F), (0x1E00, 0x1FFF), (0x2C60, 0x2C7F),
+    (0xA640, 0xA69F), (0xA720, 0xA7FF), (0xAB30, 0xAB6F),
+)  # fmt: skip
+"""Latin, Greek, Cyrillic, Hebrew and Arabic letters, and digits: a mark after one of these may be left out."""
 
 
 def fold(text: str) -> str:
-    """A word as it is compared: NFKC, full case folding, marks dropped where `_drops_marks`, digits as in ASCII; never empty."""
+    """A word as it is compared: NFKC, full case folding, marks dropped after `_WITHOUT_MARKS`, digits as in ASCII; never empty."""
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFKC", text).casefold()
@@ -416,7 +404,7 @@ def fold(text: str) -> str:
             if dropping:
                 continue
         else:
-            dropping = _drops_marks(character)
+            dropping = any(first <= ord(character) <= last for first, last in _WITHOUT_MARKS)
         kept.append(str(unicodedata.digit(character)) if character.isdecimal() else character)
     return unicodedata.normalize("NFKC", "".join(kept).translate(_PLAIN)).casefold() or text
 
@@ -441,7 +429,6 @@ def stems(words: Sequence[str]) -> list[str]:
 
 @lru_cache(maxsize=1 << 14)
 def stem(word: str) -> str:
-    """The term of one folded word."""
     return stems((word,))[0]
 
 
