@@ -258,7 +258,7 @@ class Shortening:
         (
             RedactedRecords,
             "columns count digest fields find_document find_record generation ids may_know numbers_named"
-            " numbers_of of_kind paths_of places records_of roots sources",
+            " of_kind paths_of places records_of roots sources",
         ),
         (RedactedGrep, "close search"),  # search reads lines through what masks them
         (ShownPostings, ""),

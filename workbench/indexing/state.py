@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -180,7 +180,8 @@ def load_previous(corpus: Path) -> Previous:
 
 def stored_files(connection: duckdb.DuckDBPyConnection) -> dict[FileKey, StoredFile]:
     """Every file that a generation knows; of those with the same bytes all but the first by path name that one."""
-    sql = """SELECT * EXCLUDE (number, first), CASE WHEN first = path THEN '' ELSE first END AS same_as FROM (
+    columns = ", ".join(column.name for column in fields(StoredFile) if column.name != "same_as")
+    sql = f"""SELECT {columns}, CASE WHEN first = path THEN '' ELSE first END FROM (
         SELECT *, first_value(path) OVER (PARTITION BY CASE WHEN sha256 <> '' AND size > 0 AND documents > 0 THEN sha256
         ELSE root || chr(0) || path END ORDER BY path, root) AS first FROM files) ORDER BY path, root"""
     found = (StoredFile(*row) for row in fetch(connection, sql))

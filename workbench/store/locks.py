@@ -25,19 +25,11 @@ class FileLock:
     """A held `flock`. Use `shared`, `exclusive` or `writer` to take one; `close` (or `with`) gives it back."""
 
     def __init__(self, descriptor: int, path: Path) -> None:
-        self._descriptor = descriptor
+        self.descriptor = descriptor
         self.path = path
 
-    def fileno(self) -> int:
-        return self._descriptor
-
-    def sign(self) -> None:
-        """Write who holds the lock, in one write, so that a refused writer reads either all of it or what was before."""
-        text = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}).encode()
-        os.pwrite(self._descriptor, text.ljust(256), 0)
-
     def close(self) -> None:
-        descriptor, self._descriptor = self._descriptor, -1
+        descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
 
@@ -65,7 +57,9 @@ def writer(path: Path, corpus: Path, *, wait: bool = False, abort: Callable[[], 
     while True:
         lock = _take(path, fcntl.LOCK_EX, os.O_RDWR | os.O_CREAT)
         if lock is not None:
-            lock.sign()
+            # One write, so that a refused writer reads either all of it or what was before.
+            text = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}).encode()
+            os.pwrite(lock.descriptor, text.ljust(256), 0)
             return lock
         if not wait or (abort is not None and abort()):
             raise CorpusLocked(
@@ -81,7 +75,7 @@ def _take(path: Path, operation: int, flags: int) -> FileLock | None:
     except FileNotFoundError:
         return None
     try:
-        fcntl.flock(lock._descriptor, operation | fcntl.LOCK_NB)
+        fcntl.flock(lock.descriptor, operation | fcntl.LOCK_NB)
     except BaseException as exc:
         lock.close()
         if isinstance(exc, BlockingIOError):

@@ -305,17 +305,10 @@ class StoredRecords:
             )  # fmt: skip
         return made
 
-    def numbers_of(self, chunk_ids: Sequence[str], scope: Scope) -> dict[str, int]:
-        sql = "SELECT chunk_id, number FROM records WHERE chunk_id IN (SELECT unnest(?))"
-        found = {
-            str(chunk_id): int(number)
-            for chunk_id, number in fetch(self.connection, sql, [list(chunk_ids)])
-            if scope.visible is None or scope.visible[number]
-        }
-        return {chunk_id: found[chunk_id] for chunk_id in chunk_ids if chunk_id in found}
-
     def find_record(self, chunk_id: str, scope: Scope) -> int | None:
-        return self.numbers_of([relative_path(chunk_id)], scope).get(chunk_id)
+        sql = "SELECT number FROM records WHERE chunk_id = ?"
+        numbers = [row[0] for row in fetch(self.connection, sql, [relative_path(chunk_id)])]
+        return next((int(n) for n in numbers if scope.visible is None or scope.visible[n]), None)
 
     def find_document(self, path: str, scope: Scope) -> int | None:
         """Number of the visible document with that path, document id or absolute path, or None.

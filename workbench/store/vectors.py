@@ -250,13 +250,14 @@ class VectorIndex:
         """Allowed candidates from the graph, a few more than `depth`; None if it fails or finds too few."""
         total = len(self)
         here = total if rows is None else len(rows)
-        with self._lock:
-            if self._graph is None:
-                from usearch.index import Index
-
-                self._graph = Index(ndim=self.identity.dim, metric="ip", dtype="bf16", enable_key_lookups=False)
-                self._graph.view(str(self._path))
         try:
+            with self._lock:
+                if self._graph is None:
+                    from usearch.index import Index
+
+                    graph = Index(ndim=self.identity.dim, metric="ip", dtype="bf16", enable_key_lookups=False)
+                    graph.view(str(self._path))
+                    self._graph = graph
             # ef is the larger of the index's own setting and the count asked for, so no shared setting is touched.
             width = min(total, math.ceil(_width(depth) * total / here))
             found: Ints = self._graph.search(query, width, threads=1).keys.astype(np.int64)

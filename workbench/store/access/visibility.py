@@ -134,18 +134,13 @@ def may_know(
     return visible(kind, principal, policy)
 
 
-def require_principal(kinds: Sequence[Access], principal: Principal | None) -> None:
-    """Refuse principal None where any document has a tenant or roles. Raises PrincipalRequired."""
-    if principal is None and any(kind.tenant is not None or kind.roles for kind in kinds):
-        raise PrincipalRequired("This corpus has tenants or roles, and no principal was given", SAY_WHO)
-
-
 def visible_documents(
     kinds: Sequence[Access], codes: NDArray[np.int32], principal: Principal | None, policy: Policy
 ) -> NDArray[np.bool_] | None:
     """The mask over documents, bool (d,), or None where every document is visible. `codes`, int32 (d,), is the index into `kinds`
     for each document. Raises PrincipalRequired where nobody is named and some document has a tenant or roles.
     """
-    require_principal(kinds, principal)
+    if principal is None and any(kind.tenant is not None or kind.roles for kind in kinds):
+        raise PrincipalRequired("This corpus has tenants or roles, and no principal was given", SAY_WHO)
     seen = np.fromiter((visible(kind, principal, policy) for kind in kinds), bool, len(kinds))
     return None if seen.all() else np.asarray(seen[codes], bool)

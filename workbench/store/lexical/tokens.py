@@ -393,7 +393,7 @@ _WITHOUT_MARKS = (
 
 
 def fold(text: str) -> str:
-    """A word as it is compared: NFKC, full case folding, marks dropped after `_WITHOUT_MARKS`, digits as in ASCII; never empty."""
+    """A word as it is compared: NFKC, full case folding, marks after `_WITHOUT_MARKS` dropped, digits as ASCII; never empty."""
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFKC", text).casefold()
