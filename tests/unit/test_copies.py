@@ -158,7 +158,7 @@ def test_a_corpus_of_the_earlier_format_is_taken_over(tmp_path: Path) -> None:
     with zipfile.ZipFile(Path(__file__).parents[1] / "data" / "corpus_format_1.zip") as archive:
         archive.extractall(corpus)
     (corpus / "writer.lock").touch()
-    with pytest.raises(CorpusError, match="has format 1, and this version reads 2") as caught:
+    with pytest.raises(CorpusError, match="has format 1, and this version reads 3") as caught:
         wb.open_corpus(corpus)
     assert "not embedded again" in caught.value.remedy
     note = "# Pumps\n\nThe pump lost its pressure.\n\n## Repair\n\nReplace the valve of the pump.\n"

@@ -42,15 +42,14 @@ __all__ = ["Generation", "StoredRecords", "check_encoder", "open_generation"]
 class _Files:
     """The open files of one generation, shared by every `Generation` of it in this process; the last one closes them."""
 
-    def __init__(self, held: Pin) -> None:
-        self.pin = held
+    def __init__(self, key: tuple[object, ...], held: Pin) -> None:
+        self.key, self.pin, self.users = key, held, 0
         self.lock = threading.RLock()
         self.connection = Database(held.folder / DATABASE, partial(held.check, DATABASE))
         held.check("records/")
         self.columns = Columns(held.folder / "records")
         if settings.get("verify") == "background":
             threading.Thread(target=held.sound, name="workbench-verify", daemon=True).start()
-        self.users = 0
         self.lexical: LexicalIndex | None = None
         self.grep: MappedGrep | None = None
         self.vectors: dict[str, VectorIndex] = {}
@@ -91,32 +90,6 @@ _open_lock = threading.RLock()
 _KEPT_RULES = 4
 
 
-def _shared(held: Pin) -> _Files:
-    """The open files of a pinned generation; the pin is theirs, or is given back where they are open already.
-
-    Files that are no longer those that were opened (damaged, or put back) are opened again.
-    """
-    key = (os.getpid(), str(held.folder.absolute()), *held.stamps())
-    with _open_lock:
-        files = _open.get(key)
-        if files is None:
-            files = _open[key] = _Files(held)
-        else:
-            held.close()
-        files.users += 1
-        return files
-
-
-def _released(files: _Files) -> None:
-    with _open_lock:
-        files.users -= 1
-        if files.users:
-            return
-        for key in [key for key, found in _open.items() if found is files]:
-            del _open[key]
-    files.close()
-
-
 class Generation:
     """One generation, open for reading. Safe from several threads. Use `open_generation`.
 
@@ -134,22 +107,20 @@ class Generation:
     def __init__(
         self, corpus: Path, files: _Files, policy: Policy | None = None, rules: CorpusRules | None = None
     ) -> None:
-        self.corpus = corpus
-        self._files = f = files
-        self._closed = False
-        self.folder, self.manifest = f.pin.folder, f.pin.manifest
+        self.corpus, self._files, self._closed = corpus, files, False
+        self.folder, self.manifest = files.pin.folder, files.pin.manifest
         self.id, self.encoders = self.manifest.generation, self.manifest.encoders
+        with _open_lock:
+            files.users += 1
         try:
-            access = None if rules is None else f.access(rules)
-            self.records = StoredRecords(f.connection, f.columns, f.pin.manifest, policy, access, rules)
+            access = None if rules is None else files.access(rules)
+            self.records = StoredRecords(files.connection, files.columns, self.manifest, policy, access, rules)
         except BaseException:
-            _released(f)
+            self.close()
             raise
 
     def under(self, policy: Policy | None, rules: CorpusRules | None) -> Generation:
         """The same generation under another policy and other rules, to be closed by itself."""
-        with _open_lock:
-            self._files.users += 1
         return Generation(self.corpus, self._files, policy, rules)
 
     @property
@@ -213,11 +184,14 @@ class Generation:
         return generations.current(self.corpus) == self.id
 
     def close(self) -> None:
-        with self._files.lock:
-            if self._closed:
-                return
-            self._closed = True
-        _released(self._files)
+        """Let go of everything; more than once does nothing. What was fetched before stays usable."""
+        with _open_lock:
+            self._files.users -= not self._closed
+            last, self._closed = not self._closed and not self._files.users, True
+            if last:
+                _open.pop(self._files.key, None)
+        if last:
+            self._files.close()
 
     def __enter__(self) -> Generation:
         return self
@@ -237,18 +211,26 @@ def open_generation(corpus: str | Path, policy: Policy | None = None, rules: Cor
 
 
 def open_pinned(folder: Path, held: Pin, policy: Policy | None = None, rules: CorpusRules | None = None) -> Generation:
-    """Open a generation that is pinned, perhaps one that is not published yet; the pin is closed with it."""
-    try:
-        if held.manifest.format != generations.FORMAT:
-            raise CorpusError(
-                f"The corpus at {folder} was written by an earlier version of the workbench",
-                f"Run `workbench index` with its folders and --corpus {shlex.quote(str(folder))} once: its vectors are kept",
-            )
-        files = _shared(held)
-    except BaseException:
-        held.close()
-        raise
-    return Generation(folder, files, policy, rules)
+    """Open a generation that is pinned, perhaps one that is not published yet; the pin is closed with it.
+
+    Files that are no longer those that were opened (damaged, or put back) are opened again.
+    """
+    with _open_lock:
+        try:
+            if held.manifest.format != generations.FORMAT:
+                raise CorpusError(
+                    f"The corpus at {folder} was written by an earlier version of the workbench",
+                    f"Run `workbench index` with its folders and --corpus {shlex.quote(str(folder))} once: its vectors are kept",
+                )
+            key = (os.getpid(), str(held.folder.absolute()), *held.stamps())
+            files = _open.get(key) or _Files(key, held)
+        except BaseException:
+            held.close()
+            raise
+        if files.pin is not held:
+            held.close()
+        _open[key] = files
+        return Generation(folder, files, policy, rules)
 
 
 def check_encoder(stored: EncoderIdentity, given: EncoderIdentity) -> None:
