@@ -60,6 +60,11 @@ _CATEGORIES = {
     op.CATEGORY_NOT_SPACE: ("\\S", MIXED), op.CATEGORY_WORD: (RE2_WORDS, WORD), op.CATEGORY_NOT_WORD: (RE2_SEPARATORS, OTHER),
 }  # fmt: skip
 
+_ANCHORS = {
+    op.AT_BEGINNING: "^^", op.AT_END: "$$", op.AT_BEGINNING_STRING: ("^", "\\A"), op.AT_END_STRING: ("$", "\\z"),
+}  # fmt: skip
+"""What they are line by line, and in a whole text."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -221,13 +226,9 @@ class _Walker:
         if value in (op.AT_BOUNDARY, op.AT_NON_BOUNDARY):
             name = "b" if value is op.AT_BOUNDARY else "B"
             return _Part(f"\\{name}", WORD, 0, border=name)
-        if value is op.AT_BEGINNING_STRING:
-            return _Part("^" if self.lines else "\\A", WORD, 0)
-        if value is op.AT_END_STRING:
-            return _Part("$" if self.lines else "\\z", WORD, 0)
-        if value not in (op.AT_BEGINNING, op.AT_END):
+        if value not in _ANCHORS:
             raise _NotUnderstoodError
-        return _Part("^" if value is op.AT_BEGINNING else "$", WORD, 0)
+        return _Part(_ANCHORS[value][not self.lines], WORD, 0)
 
     def _group(self, branches: list[list[_Part]]) -> _Part:
         part = _closed([_bordered(branch, None) for branch in branches])
