@@ -135,7 +135,7 @@ class Columns:
 
     def _part(self, array: NDArray[Any], kind: str, document: int) -> NDArray[Any]:
         start = int(self.documents[f"first_{kind}"][document])
-        return array[start : start + int(self.documents[{"record": "records"}.get(kind, f"{kind}s")][document])]
+        return array[start : start + int(self.documents[f"{kind}s"][document])]
 
     def records_of(self, document: int) -> NDArray[np.int64]:
         """Numbers of a document's records, up."""
