@@ -25,11 +25,14 @@ class FileLock:
     """A held `flock`. Use `shared`, `exclusive` or `writer` to take one; `close` (or `with`) gives it back."""
 
     def __init__(self, descriptor: int, path: Path) -> None:
-        self.descriptor = descriptor
+        self._descriptor = descriptor
         self.path = path
 
+    def fileno(self) -> int:
+        return self._descriptor
+
     def close(self) -> None:
-        descriptor, self.descriptor = self.descriptor, -1
+        descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
 
@@ -59,7 +62,7 @@ def writer(path: Path, corpus: Path, *, wait: bool = False, abort: Callable[[], 
         if lock is not None:
             # One write, so that a refused writer reads either all of it or what was before.
             text = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}).encode()
-            os.pwrite(lock.descriptor, text.ljust(256), 0)
+            os.pwrite(lock.fileno(), text.ljust(256), 0)
             return lock
         if not wait or (abort is not None and abort()):
             raise CorpusLocked(
@@ -75,7 +78,7 @@ def _take(path: Path, operation: int, flags: int) -> FileLock | None:
     except FileNotFoundError:
         return None
     try:
-        fcntl.flock(lock.descriptor, operation | fcntl.LOCK_NB)
+        fcntl.flock(lock.fileno(), operation | fcntl.LOCK_NB)
     except BaseException as exc:
         lock.close()
         if isinstance(exc, BlockingIOError):
