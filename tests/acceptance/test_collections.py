@@ -288,22 +288,9 @@ def test_parameters_of_the_call_are_plan_fields_and_filters(artifacts: wb.Corpus
     assert [h.path for h in given.hits] == ["artifacts/report.md"]
     told = artifacts.search(QUERY, plan=given.plan, filters=given.filters)
     assert [h.text for h in told.hits] == [h.text for h in given.hits]
-    said = CliRunner().invoke(
-        main,
-        [
-            *(
-                "search",
-                QUERY,
-                "--corpus",
-                str(artifacts.path),
-                "--preset",
-                "collections",
-                "--include-memory",
-                "--json",
-            ),
-            *("--expand-neighbors", "--sensitivity", "internal", "--filter", '{"artifact_type": "report"}'),
-        ],
-    )
+    words = "--preset collections --include-memory --json --expand-neighbors --sensitivity internal --filter".split()
+    at = ("search", QUERY, "--corpus", str(artifacts.path))
+    said = CliRunner().invoke(main, [*at, *words, '{"artifact_type": "report"}'])
     assert json.loads(said.stdout)["hits"] == given.to_dict()["hits"]
     assert str(artifacts.search(QUERY, include_memory=True).plan) == "default"
 

@@ -97,13 +97,8 @@ def test_a_chunk_is_a_result_once_in_the_same_order_every_time(desk: wb.Corpus) 
 
 def test_the_keyword_side_reads_codes_and_the_syntax_of_web_search(desk: wb.Corpus) -> None:
     found = {}
-    for query in (
-        "retries number7",
-        "retries OR salaries",
-        '"queues retries"',
-        "retries -number7",
-        "number7 OR number8",
-    ):
+    queries = ("retries number7", "retries OR salaries", '"queues retries"', "retries -number7", "number7 OR number8")
+    for query in queries:
         entries = desk.search(query, plan="scoped").rankings["keyword"].entries
         found[query] = sorted(e.path.removeprefix("all/").removesuffix(".md") for e in entries)
     every = [f"{n:02d}" for n in range(12)]

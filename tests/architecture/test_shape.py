@@ -8,8 +8,6 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import workbench
 
 ROOT = Path(__file__).parents[2]
@@ -92,15 +90,3 @@ def test_the_app_holds_no_sql_and_no_store_of_its_own() -> None:
         tops = {found.partition(".")[0] for found in imported(tree)}
         assert not tops & {"duckdb", "sqlite3", "polars"}, name
         assert not re.search(r"\bSELECT\b.*\bFROM\b", SOURCES[name]), name
-
-
-def test_the_top_level_holds_only_what_it_should() -> None:
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
-    if listed.returncode:
-        pytest.skip("not a git checkout")
-    allowed = {
-        "pyproject.toml", "workbench", "notebooks", "data", "tests", ".streamlit", "README.md", "CHANGELOG.md",
-        "CONTRIBUTING.md", "LICENSE", "Makefile", ".ci", ".gitignore", "constraints.txt",
-    }  # fmt: skip
-    names = {line.partition("/")[0] for line in listed.stdout.splitlines()}
-    assert names <= allowed, sorted(names - allowed)

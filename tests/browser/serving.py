@@ -42,7 +42,6 @@ def serving(
         [sys.executable, "-c", SERVE, str(corpus), str(chosen)],
         cwd=elsewhere, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
-    assert process.stdout is not None
     said = [] if log is None else log
     output, reader = process.stdout, threading.Thread(target=lambda: said.extend(output), daemon=True)
     try:

@@ -177,6 +177,7 @@ def test_a_token_with_another_key_is_no_token(page: Any, place: Place) -> None:
 
 
 def test_logging_out_ends_it(page: Any, place: Place) -> None:
+    """The button is there again once the cookie is gone, and the search is not: whoever leaves at that moment is out."""
     sign_in(page, place, "ann")
     found(page, place)
     page.get_by_role("button", name="Log out").click()
@@ -185,6 +186,10 @@ def test_logging_out_ends_it(page: Any, place: Place) -> None:
     page.goto(f"{place.url}/?q=pelican")
     expect(page.get_by_role("button", name="Log in")).to_be_visible()
     assert "acme" not in everything(page)
+
+
+def test_who_is_not_logged_out_yet_is_not_told_so(page: Any, place: Place) -> None:
+    """Where the browser never arrives where the cookie is taken away, the page offers no way in and shows no result."""
     sign_in(page, place, "ann")
     found(page, place)
     page.route("**/auth/logout", lambda route: route.fulfill(status=204))

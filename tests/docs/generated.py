@@ -49,7 +49,6 @@ def commands() -> str:
     with click.Context(main, info_name="workbench") as context:
         for name in COMMANDS:
             found = main.get_command(context, name)
-            assert found is not None
             parts.append(_command(found, f"workbench {name}", context))
     return "\n".join(parts)
 

@@ -106,7 +106,6 @@ def leaf(words: list[str]) -> tuple[click.Command, list[str]]:
     while isinstance(command, click.Group) and words:
         with click.Context(command) as context:
             _, found, words = command.resolve_command(context, words)
-        assert found is not None
         command = found
     return command, words
 

@@ -1,6 +1,9 @@
 """The command line: what it prints, reads and writes, its exit codes, and comparing many queries under many plans."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -460,16 +463,8 @@ def test_queries_and_plans_are_read_in_every_form(tmp_path: Path, sample_path: P
         assert done.exit_code == 2
         assert said in done.stderr
     (tmp_path / "mine.yaml").write_text("preset: tmm\nfields:\n  fusion:\n    alpha: 0.5\n")
-    arguments = (
-        "--preset",
-        "contract",
-        "--plan",
-        "default fusion.k=5",
-        "--plan-file",
-        tmp_path / "mine.yaml",
-        "--set",
-        "limit=3",
-    )
+    named = ("--preset", "contract", "--plan", "default fusion.k=5", "--plan-file", tmp_path / "mine.yaml")
+    arguments = (*named, "--set", "limit=3")
     names = ["contract limit=3", "default limit=3 fusion.k=5", "tmm limit=3 fusion.alpha=0.5"]
     at = ("--corpus", sample_path, *SEE_ALL, "--json")
     compared = json.loads(run("compare", "retries", *arguments, *at).output)
@@ -480,3 +475,15 @@ def test_queries_and_plans_are_read_in_every_form(tmp_path: Path, sample_path: P
     ]
     measured = json.loads(run("eval", sample_folder(), *arguments, *at).output)
     assert [m["plan"] for m in measured] == names
+
+
+@pytest.mark.slow
+def test_two_hash_seeds_print_the_same_bytes(sample_path: Path) -> None:
+    words = "--keywords backoff --set sources=vector,grep,keyword --limit 40 --json --corpus".split()
+    command = [sys.executable, "-m", "workbench", "search", "how do retries work", *words, str(sample_path), *SEE_ALL]
+    outputs = {
+        subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
+        for seed in ("1", "2")
+    }
+    assert json.loads(outputs.pop())["hits"]
+    assert not outputs

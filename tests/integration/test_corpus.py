@@ -1,17 +1,22 @@
-"""An open corpus: pinned, following, closed, read by path, seen by several."""
+"""An open corpus: pinned, following, closed, read by path, seen by several; and its names as a script outside uses them."""
 
+import math
 import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from corpus_files import write_files
+from shown_ranks import printed, wrong_ranks
 
 import workbench as wb
 from workbench import guide
+from workbench.demo import sample_folder
 from workbench.errors import CorpusError, PrincipalRequired, QueryError, UsageError
+from workbench.mcp.answers import search_answer, search_text
 
 Make = Callable[..., wb.Corpus]
 
@@ -124,3 +129,129 @@ def test_the_tables_answer_sql_for_who_may_see_everything(make_corpus: Make, sam
     assert len(statements) == 4
     for statement in statements:
         assert corpus.sql(statement).height
+
+
+QUERIES = (("how do retries work", "backoff"), ("ACME-INV-49302", None), ('"the kettle is never the cause"', None))
+
+
+PRESETS = ("default", "rrf", "tmm", "passages", "collections", "pages", "contract", "scoped")
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "grep", "keyword", "vector", "semantic"])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_result_says_the_same_in_hits_table_candidates_funnel_and_messages(
+    preset: str, mode: str, sample: wb.Corpus
+) -> None:
+    """Under every preset and mode: scores are sums, `wb.fuse` gives them again to the bit, and the counts are one count."""
+    for query, keywords in QUERIES:
+        result = sample.search(query, keywords=keywords, mode=mode, plan=preset)
+        results = [h for h in result.hits if not h.added]
+        frame, funnel = result.frame(), result.funnel()
+        assert sorted(h.rank for h in results) == list(range(1, len(results) + 1))
+        assert all(h.score == math.fsum(h.contributions.values()) for h in results)
+        assert all(not h.rank and not h.contributions for h in result.hits if h.added)
+        assert frame.columns[:6] == ["rank", "path", "start_line", "end_line", "label", "score"]
+        for source in result.rankings:
+            assert {f"{source}_rank", f"{source}_score", f"{source}_contribution"} <= set(frame.columns)
+        if result.score_kind == "fused":
+            fused = wb.fuse(result.candidates, result.plan.fusion)
+            assert fused.scores.tolist() == frame["score"].to_list()
+            assert fused.rows.tolist() == result.fused.rows.tolist()
+        assert funnel.select((pl.col("entered") - pl.col("left") == pl.col("dropped")).all()).item()
+        assert funnel.filter(step="limit")["left"].to_list() == [len(results)]
+        assert f"{sum(len(h.text) for h in result.hits):,} characters" in result.messages[0]
+        assert result.with_plan(result.plan).to_dict() == result.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"query": 5}, "The query is 5, not text"),
+        ({"query": "x", "mode": None}, "There is no mode called None"),
+        ({"query": "x", "mode": 3}, "The mode is 3, not text"),
+        ({"query": "x", "keywords": ["a"]}, "not text"),
+        ({"query": "x", "limit": 0}, "limit is 0"),
+        ({"query": "x", "limit": 2.5}, "limit is 2.5"),
+        ({"query": "x", "filters": "colour = 'red'"}, "unknown field colour"),
+    ],
+)
+def test_a_search_that_cannot_be_is_told_in_a_sentence(wrong: dict[str, Any], said: str, sample: wb.Corpus) -> None:
+    with pytest.raises(wb.WorkbenchError, match=said):
+        sample.search(**wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"context": -1}, {"context": 1001}, {"context": "3"}, {"limit": 0}, {"limit": -1}])
+def test_grep_refuses_lines_and_limits_that_cannot_be(wrong: dict[str, Any], sample: wb.Corpus) -> None:
+    """Fewer than no lines around a match would cite a passage that ends before it begins."""
+    (name,) = wrong
+    with pytest.raises(wb.WorkbenchError, match=f"The {name} is .*whole number from"):
+        sample.grep("the", **wrong)
+
+
+@pytest.mark.parametrize("nothing", ["", "  ", [], ["", " "], [None]])
+def test_grep_for_nothing_is_refused(nothing: Any, sample: wb.Corpus) -> None:
+    """Blank patterns would match every line."""
+    with pytest.raises(wb.WorkbenchError, match="nothing to look for"):
+        sample.grep(nothing)
+
+
+def test_one_plan_is_compared_as_one_plan_and_a_file_is_no_corpus(
+    sample: wb.Corpus, make_corpus: Callable[..., wb.Corpus]
+) -> None:
+    assert sample.compare("retries", "rrf limit=3").names == ("rrf limit=3",)
+    with pytest.raises(wb.WorkbenchError, match="no plan to compare"):
+        sample.compare("retries", [])
+    file = make_corpus({"a.txt": "one apple"}).path / "current"
+    assert file.is_file()
+    with pytest.raises(wb.WorkbenchError, match=r"There is no corpus at .*, which is a file"):
+        wb.open_corpus(file)
+
+
+@pytest.mark.slow
+def test_one_path_is_a_path_and_home_is_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the README has it: no shell reads `~` for Python or for a settings file, and a lone path needs no list."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_files(tmp_path / "notes", {"a.txt": "one apple a day", "b.txt": "two pears"})
+    assert wb.index("~/notes", corpus="~/my.corpus", encoder="hashing").found == 2
+    assert wb.preview("~/notes", corpus="~/my.corpus").files
+    assert wb.remove("~/notes/b.txt", corpus="~/my.corpus").documents == 1
+    monkeypatch.setenv("WORKBENCH_CORPUS", "~/my.corpus")
+    with wb.open_corpus() as by_setting, wb.open_corpus("~/my.corpus") as corpus:
+        assert by_setting.path == corpus.path == tmp_path / "my.corpus"
+        saved = corpus.search("apple").snapshot().save("~/kept.snapshot")
+    assert saved == tmp_path / "kept.snapshot"
+    assert wb.Snapshot.load("~/kept.snapshot").hits()
+    (tmp_path / "judged").symlink_to(sample_folder())
+    assert wb.load_judgments("~/judged").query_ids
+
+
+RANKED = ("how do retries work", '"storm damage" report')
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_output_shows_the_rank_that_counted(
+    sample: wb.Corpus, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For rrf the contribution is weight / (k + rank - 1 + base) of the rank beside it."""
+    for query in RANKED:
+        for changes in ({}, {"fusion.unit": "document", "fusion.method": "rrf", "fusion.renumber": True}):
+            result = sample.search(query, plan=wb.preset(name).replace(changes))
+            assert not wrong_ranks(result, printed(result, capsys)), (query, changes)
+
+
+@pytest.mark.slow
+def test_the_chunk_that_counted_is_named(make_corpus: object, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = "\n".join("grove " * 9 for _ in range(30))
+    texts = {f"d{n}.md": f"# One\n\namber {'ember ' * n}\n{lines}\n\n# Two\n\ncedar\n{lines}\n" for n in range(1, 9)}
+    corpus = make_corpus(texts)  # type: ignore[operator]
+    result = corpus.search("amber cedar", plan="contract")
+    named = [(h, s, e) for h in result.hits for s, e in h.counted.items()]
+    assert named, "no document has ranks of two chunks"
+    frame = {row["document_id"]: row for row in result.frame().to_dicts()}
+    for hit, source, entry in named:
+        assert entry.chunk_id != hit.chunk_id
+        assert (entry.document_id, entry.rank, entry.score) == (hit.document_id, hit.ranks[source], hit.scores[source])
+        assert frame[hit.document_id][f"{source}_chunk_id"] == entry.chunk_id
+    words = f"by its chunk at line {named[0][2].start_line}"
+    assert words in search_text(search_answer(result))
+    assert words in " ".join(printed(result, capsys).split())

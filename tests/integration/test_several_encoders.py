@@ -133,7 +133,6 @@ def halfway(result: wb.SearchResult, source: str) -> float:
     distances = [entry.distance for entry in result.rankings[source].entries]
     assert len(distances) == len(FILES)
     assert distances[2] is not None
-    assert distances[3] is not None
     return round((distances[2] + distances[3]) / 2, 4)
 
 
@@ -170,12 +169,10 @@ def test_explain_names_the_threshold_of_the_source(corpus: wb.Corpus) -> None:
     assert told.dropped_by == "threshold"
     assert "and threshold.vector is 0.01" in told.reason
     assert told.verified
-    assert told.changes is not None
     assert [name for name in told.changes if "threshold" in name] == ["threshold.vector"]
     shared = corpus.search(QUERY, plan="sources=vector,vector:table vector.threshold=0.01")
     told = corpus.explain(shared, "timeouts.md")
     assert "and vector.threshold is 0.01" in told.reason
-    assert told.changes is not None
     assert [name for name in told.changes if "threshold" in name] == ["threshold.vector"]
     alone = corpus.explain(corpus.search(QUERY, plan="sources=vector vector.threshold=0.01"), "timeouts.md")
     assert "vector.threshold" in (alone.changes or {})
@@ -194,19 +191,6 @@ def judged() -> Judgments:
     }  # fmt: skip
     topics = {f"q{n}": Topic(f"q{n}", text) for n, text in enumerate(relevant)}
     return Judgments(topics, {f"q{n}": {path: 1} for n, path in enumerate(relevant.values())}, "made")
-
-
-def test_a_sweep_over_one_threshold_has_the_figures_of_a_search(corpus: wb.Corpus, judged: Judgments) -> None:
-    base = BOTH.replace({"sources": "vector,vector:table"})
-    grid = {"threshold.vector": ["auto", 0.3, 0.2], "threshold.vector:table": ["off", 0.35, 0.25, 0.01]}
-    swept = corpus.sweep(judged, grid, plan=base, measure="RR", folds=0)
-    assert len(swept.plans) == 1 + 12  # the base, which cuts nothing without saying so of one source
-    assert len(set(swept.means().ravel().round(6).tolist())) > 2
-    live = corpus.live(judged, "RR", base)
-    for plan, mean in zip(swept.plans, swept.means().ravel().tolist(), strict=True):
-        alone = corpus.evaluate(judged, plan, "RR").mean("RR")
-        assert (mean, live.figure(plan).mean) == (pytest.approx(alone), pytest.approx(alone)), str(plan)
-    assert wb.Plan.from_yaml(swept.to_yaml()) == swept.best
 
 
 def printed(*words: str) -> str:
@@ -255,7 +239,6 @@ def test_a_bm25_threshold_cuts_the_keyword_list_and_says_so(corpus: wb.Corpus) -
     told = corpus.explain(corpus.search(QUERY, plan="sources=keyword threshold.keyword=900"), last.path)
     assert (told.dropped_by, told.verified) == ("threshold", True)
     assert f"BM25 score {last.score:.4f}, and threshold.keyword is 900" in told.reason
-    assert told.changes is not None
     assert last.score * 0.99 < told.changes["threshold.keyword"] <= last.score
     plan = SCORES.replace({"fusion.threshold": 900})
     alone = corpus.search(QUERY, mode="keyword", plan=plan)

@@ -120,7 +120,6 @@ def check(corpus: wb.Corpus, result: wb.SearchResult, path: str, where: str | No
             changed,
             None if found.without_filter else where,
         )
-        assert again is not None
         assert any(h.path == path and not h.added for h in again.hits), found
         assert all(f"{name}={value}" in found.remedy for name, value in (found.changes or {}).items())
         said += 1
@@ -148,7 +147,6 @@ def check_source(corpus: wb.Corpus, result: wb.SearchResult, standing: Any, chun
         return 1
     wide = {f"depth.{source}": 1000, "vector.threshold": "off", "threshold.keyword": "off", "fusion.unit": "chunk"}
     everything = search(corpus, result.query, result.mode, plan.replace(wide), where)
-    assert everything is not None
     places = {e.chunk_id: e for e in everything.rankings[source].entries}
     if standing.state == "no match":
         assert chunk.chunk_id not in places, (standing, result.query)

@@ -193,3 +193,34 @@ def test_scores_and_order_agree_with_exact_fractions(case: tuple[Candidates, Fus
         exact.append(sum(parts.values()))
     for first, second in pairwise(exact):
         assert first > second - Fraction(1, 10**12)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(2))
+def test_scores_agree_with_ranx(seed: int) -> None:
+    """rrf, and the weighted sum of min-max scores with missing ones 0, give every item the score that ranx gives it."""
+    ranx = pytest.importorskip("ranx")
+    rng = np.random.default_rng(seed)
+    rankings = {}
+    for source in ("keyword", "vector"):
+        scores = np.sort(rng.random(60))[::-1]  # no two equal: ranx settles ties in its own way
+        rankings[source] = [(f"d{i:03}", float(s)) for i, s in zip(rng.permutation(80)[:60], scores, strict=True)]
+    runs = [ranx.Run({"q": dict(ranking)}) for ranking in rankings.values()]
+
+    def theirs(**settings) -> dict[str, float]:
+        return dict(ranx.fuse(runs=runs, **settings).run["q"])
+
+    rrf = fuse(rankings, FusionPlan(k=60.0))
+    assert dict(zip(rrf.chunk_ids, rrf.scores.tolist(), strict=True)) == pytest.approx(
+        theirs(norm=None, method="rrf", params={"k": 60})
+    )
+    weights = {"keyword": 0.3, "vector": 0.7}
+    wsum = fuse(rankings, FusionPlan("weighted", weights=weights, missing="zero"))
+    assert dict(zip(wsum.chunk_ids, wsum.scores.tolist(), strict=True)) == pytest.approx(
+        theirs(norm="min-max", method="wsum", params={"weights": (0.3, 0.7)})
+    )
+    combmnz = fuse(rankings, FusionPlan("combmnz", missing="zero"))
+    assert dict(zip(combmnz.chunk_ids, combmnz.scores.tolist(), strict=True)) == pytest.approx(
+        theirs(norm="min-max", method="mnz")
+    )

@@ -17,23 +17,7 @@ from workbench.store.lexical import tokens
 from workbench.store.lexical.query import parse
 from workbench.store.types import Scope
 
-WORDS = [
-    "run",
-    "running",
-    "the",
-    "of",
-    "git",
-    "hub",
-    "github",
-    "GitHub",
-    "get_user",
-    "user",
-    "a-b",
-    "数据",
-    "数",
-    "x1.2",
-    "C++",
-]
+WORDS = "run running the of git hub github GitHub get_user user a-b 数据 数 x1.2 C++".split()
 TEXT = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
 TEXTS = st.lists(st.one_of(TEXT, st.tuples(TEXT, TEXT)), max_size=7)
 ATOM = st.one_of(

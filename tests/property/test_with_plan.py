@@ -29,7 +29,7 @@ QUERIES = (
     "fjord -grove",
     "Amber",
     "unheard",
-    '"delta ember" "fjord grove" amber',
+    '"delta ember" "fjord grove" bridge',
 )
 KEYWORDS = (None, None, "cedar", '"ember fjord" grove', "amber|b.*ge")
 MODES = ("hybrid", "hybrid", "hybrid", "grep", "keyword", "vector")
@@ -240,15 +240,7 @@ def swept_corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus
 @pytest.fixture(scope="module")
 def judgments() -> Judgments:
     """Queries with one hit and many, with keywords and quotes, one that finds nothing; negative grades and unknown paths."""
-    queries = [
-        "amber bridge",
-        "cedar",
-        '"delta ember" fjord',
-        "nothing like it",
-        "grove grove amber",
-        "ember -cedar",
-        "-cedar",
-    ]
+    queries = 'amber bridge|cedar|"delta ember" fjord|nothing like it|grove grove amber|ember -cedar|-cedar'.split("|")
     topics = {f"q{n}": Topic(f"q{n}", text, "fjord" if n == 1 else None) for n, text in enumerate(queries)}
     random = np.random.default_rng(4)
     qrels = {i: {f"{n:02}.md": int(random.integers(-1, 3)) for n in random.permutation(24)[:9]} for i in topics}

@@ -190,13 +190,8 @@ def test_a_dry_run_says_what_the_run_then_does(notes: Path, tmp_path: Path) -> N
 def test_a_dry_run_says_which_files_have_the_same_bytes(notes: Path, tmp_path: Path) -> None:
     """As the run then does; nothing else of them is read."""
     corpus = tmp_path / "c.corpus"
-    for name, of in (
-        ("z.md", "a.md"),
-        ("y.markdown", "a.md"),
-        ("x.txt", "a.md"),
-        ("drafts/s.md", "b.md"),
-        ("b2.md", "b.md"),
-    ):
+    same = {"z.md": "a.md", "y.markdown": "a.md", "x.txt": "a.md", "drafts/s.md": "b.md", "b2.md": "b.md"}
+    for name, of in same.items():
         (notes / name).write_bytes((notes / of).read_bytes())
     (notes / "same-size.md").write_bytes((notes / "b.md").read_bytes().replace(b"W", b"V"))
     for name in ("empty", "empty2"):

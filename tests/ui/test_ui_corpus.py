@@ -181,18 +181,15 @@ def test_a_second_run_is_refused_while_one_lives_and_a_dead_one_is_failed(tmp_pa
     folder.mkdir(parents=True)
     (folder / "lock").touch()
     held = locks.exclusive(folder / "lock")
-    assert held is not None
     runs.write(folder, Status(runs.RUNNING, Request(("/x",)), started=1.0, step="embed", done=5, total=10))
     with held:
         said = runs.status(tmp_path / "corpus")
-        assert said is not None
         assert said.alive
         with pytest.raises(CorpusLocked, match="going on"):
             runs.start(tmp_path / "corpus", Request(("/x",)))
     (folder / "log").write_text("Traceback\nMemoryError: too big\n")
     runs.write(folder, Status(runs.RUNNING, Request(("/x",)), started=1.0))
     said = runs.status(tmp_path / "corpus")
-    assert said is not None
     assert (said.state, said.alive) == (runs.FAILED, False)
     assert "MemoryError: too big" in said.reason
 
@@ -229,14 +226,12 @@ def test_a_run_is_stopped_and_leaves_the_corpus_as_it_was(tmp_path: Path, monkey
     for process in list(runs._started):
         process.wait(120)
     said = runs.status(corpus)
-    assert said is not None
     assert said.state == runs.STOPPED, said
     assert not (corpus / "current").exists()
     runs.start(corpus, runs.request_of([str(source / "1.md")], "docs", None))
     for process in list(runs._started):
         process.wait(120)
     said = runs.status(corpus)
-    assert said is not None
     assert said.state == runs.DONE
 
 

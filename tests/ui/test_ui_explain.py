@@ -192,12 +192,8 @@ def test_sliders_move_the_pictures_without_a_search(open_app: Open, small_corpus
     at = explain(open_app, small_corpus, q=QUERY)
     assert len(at.get("plotly_chart")) == len(PICTURES)
     names = [n for n in PICTURES if n != "timings"]
-    for name, value in (
-        ("fusion.weights.keyword", 0.25),
-        ("fusion.alpha", 0.2),
-        ("vector.threshold", 0.42),
-        ("limit", 3),
-    ):
+    moves = {"fusion.weights.keyword": 0.25, "fusion.alpha": 0.2, "vector.threshold": 0.42, "limit": 3}
+    for name, value in moves.items():
         before = [figure(at, n).to_json() for n in names]
         at.slider(key=f"wb.w.{name}").set_value(value)
         again(at)

@@ -148,18 +148,7 @@ def test_lines_and_columns_of_a_source_open_the_text_that_stands_there() -> None
     text = "one\ntwo\nthree\nfour\n"
     names = ("line=3", "line=7&column=10", "line=7&column=90", "line=9")
     lines = [Place(a, n) for a, n in zip((0, 4, 8, 14), names, strict=True)]
-    asked = [
-        "3",
-        "5",
-        "line 7",
-        "7-8",
-        "line=7&column=10-90",
-        "line=7&column=95",
-        "line 7 column 12",
-        "7-9",
-        "line=8",
-        "99",
-    ]
+    asked = "3|5|line 7|7-8|line=7&column=10-90|line=7&column=95|line 7 column 12|7-9|line=8|99".split("|")
     assert [at(p, text, lines) for p in asked] == [
         "one", "one", "two\nthree", "two\nthree", "two\nthree", "three", "two", "two\nthree\nfour", "two\nthree", "four",
     ]  # fmt: skip

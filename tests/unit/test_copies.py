@@ -4,14 +4,12 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from corpus_files import write_files
 
 import workbench as wb
 from workbench.errors import CorpusError
 from workbench.records import FileStatus, IndexReport
-from workbench.store.reader import open_generation
 
 NOTE = "# Pumps\n\nThe pump lost its pressure.\n\n## Repair\n\nReplace the valve of the pump.\n"
 OTHER = "# Cats\n\nCats sleep all day.\n"
@@ -34,19 +32,6 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
 
 def run(docs: Path, corpus: Path, **options: object) -> IndexReport:
     return wb.index([docs], corpus, encoder="hashing", workers=0, **options)
-
-
-def state(corpus: Path) -> tuple[object, ...]:
-    """Digest, documents with their other paths, records, and vectors."""
-    with open_generation(corpus) as generation:
-        generation.verify()
-        records = generation.records
-        everyone = records.scope(None, None, ())
-        documents = [(d.path, d.title) for d in records.headers(range(records.documents_total))]
-        numbers = np.arange(records.records_total)
-        chunks = [row.chunk for row in records.rows(numbers.tolist())]
-        paths = records.paths_of(range(records.documents_total), everyone)
-        return generation.manifest.digest, documents, paths, chunks, generation.vectors().vectors(numbers).tolist()
 
 
 def test_every_file_is_indexed_and_a_text_is_embedded_once(docs: Path, tmp_path: Path) -> None:
@@ -114,19 +99,6 @@ def test_hidden_copies_are_not_named(docs: Path, tmp_path: Path) -> None:
             (passage,) = opened.grep("lost its")
             assert {hit.path, *hit.copies} == {passage.path, *passage.copies} == named
             assert opened.info()["copies"] == len(named) - 1
-
-
-def test_files_come_and_go_and_leave_no_trace(docs: Path, tmp_path: Path) -> None:
-    corpus = tmp_path / "corpus"
-    run(docs, corpus)
-    (docs / "a" / "note.md").unlink()
-    assert run(docs, corpus).embedded == 0
-    write_files(docs, {"0/note.md": NOTE, "z.md": NOTE, "b/note.md": NOTE.replace("pressure", "temper")})
-    assert run(docs, corpus).embedded == 1
-    wb.remove(["c/deep/note.md"], corpus)
-    (docs / "c" / "deep" / "note.md").unlink()
-    run(docs, tmp_path / "fresh")
-    assert state(corpus) == state(tmp_path / "fresh")
 
 
 def test_members_of_archives_have_the_text_of_files_too(tmp_path: Path) -> None:

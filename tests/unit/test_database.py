@@ -78,7 +78,6 @@ def test_processes_lose_nothing(tmp_path: Path) -> None:
 
 def test_a_kill_loses_at_most_what_was_in_flight(tmp_path: Path) -> None:
     process = writer(tmp_path, "x", 100_000)
-    assert process.stdout is not None
     for _ in range(50):
         said = process.stdout.readline()
     process.send_signal(signal.SIGKILL)
@@ -226,7 +225,6 @@ def test_a_name_is_one_entry_of_its_kind(mine: Searches) -> None:
     assert mine.save_search("  best   of ", {"q": "a"}) is None
     assert mine.save_plan("best of", "tmm") is None
     old = mine.save_search("best of", {"q": "b"})
-    assert old is not None
     assert old.params == {"q": "a"}
     assert [(e.name, e.params) for e in mine.kept(SEARCH)] == [("best of", {"q": "b"})]
     assert [(e.name, e.value, e.params) for e in mine.kept(PLAN)] == [("best of", "tmm", {})]

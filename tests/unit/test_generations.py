@@ -137,7 +137,6 @@ def test_the_lock_of_a_killed_writer_is_free(tmp_path: Path):
     process = subprocess.Popen(
         [sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     with pytest.raises(CorpusLocked, match=f"process {process.pid}"):
         locks.writer(path, tmp_path)

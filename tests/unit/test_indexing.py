@@ -101,7 +101,6 @@ def test_a_whole_document_has_the_normalised_mean_of_its_chunks_vectors(docs: Pa
     with open_generation(corpus) as opened:
         store = opened.records
         number = store.find_document("long.md", store.scope(None, None, ()))
-        assert number is not None
         rows = store.rows(store.records_of(number).tolist())
         whole = [r.number for r in rows if r.chunk.granularity is Granularity.DOCUMENT]
         chunks = [r.number for r in rows if r.chunk.granularity is Granularity.CHUNK]

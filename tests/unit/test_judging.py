@@ -373,7 +373,6 @@ def test_its_grades_are_marked_and_count_only_if_named(ready: tuple[wb.Corpus, P
         for judge, grade in zip(("ann", "bob"), grades, strict=True):
             corpus.judging.grade(hits[path], grade, query, set="tea", judge=judge)
     found = with_people(graded_by(corpus.judging.located("tea")), "machine:m")
-    assert found is not None
     assert (found.items, found.observed) == (3, pytest.approx(2 / 3))  # d2: people say 0 (the lower), the machine 2
     named = corpus.judgments("tea", ["machine:m", "ann"])
     assert any("machine:m count as judgments" in note and "kappa" in note for note in named.notes)

@@ -30,18 +30,6 @@ DOCUMENTS = {
     "notes/x.txt": ("", "Plain words."),
     "notes/y.md": ("type: note\nscore: 2.5\nms.date: 2023-01-31\nsensitivity: internal\nlanguage: de", "Gamma text."),
 }
-SECRET = {
-    "hr/pay.md": ("title: Pay\nsalary: 100\ntags: [hidden]", "Secret alpha words."),
-    "law/case.md": ("title: Case\nclient: Evil", "Secret beta text."),
-}
-RULES = """rules:
-  - path: "*"
-    tenant: acme
-  - path: "hr/**"
-    roles: [hr]
-  - path: "law/**"
-    tenant: other
-"""
 
 
 def write(folder: Path, documents: dict[str, tuple[str, str]]) -> None:
@@ -59,22 +47,6 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generation]:
     index([base / "docs"], base / "corpus", encoder="hashing", collection=("docs", "artifacts"))
     with open_generation(base / "corpus") as generation:
         yield generation
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Generation, Generation]]:
-    """The four documents of the tenant acme, without and with two more that are hidden from it."""
-    base = tmp_path_factory.mktemp("shared")
-    made = []
-    for name, documents in (("without", DOCUMENTS), ("with", {**DOCUMENTS, **SECRET})):
-        write(base / name / "docs", documents)
-        (base / name / "corpus").mkdir()
-        (base / name / "corpus" / "corpus.yaml").write_text(RULES)
-        index([base / name / "docs"], base / name / "corpus", encoder="hashing")
-        made.append(open_generation(base / name / "corpus"))
-    yield made[0], made[1]
-    for generation in made:
-        generation.close()
 
 
 def found(generation: Generation, where: str, principal: Principal | None = None) -> list[str]:
@@ -148,7 +120,6 @@ def test_records_and_documents_are_chosen_by_collection_path_and_id(opened: Gene
         assert scope.visible is None
     nothing = store.scope(None, None, ("memory",))
     assert store.count(nothing) == (8, 0)
-    assert nothing.allowed_documents is not None
     assert not nothing.allowed_documents.any()
     store = opened.records
     scope = store.scope(None, None, ())
@@ -163,16 +134,6 @@ def test_records_and_documents_are_chosen_by_collection_path_and_id(opened: Gene
 
 
 ANN = Principal("acme")
-
-
-@pytest.mark.parametrize("where", ["salary > 1", "client = 'Evil'"])
-def test_a_field_that_only_hidden_documents_have_is_unknown(shared: tuple[Generation, Generation], where: str):
-    says = []
-    for generation in shared:
-        with pytest.raises(FilterError) as error:
-            generation.records.scope(ANN, where, ())
-        says.append(str(error.value))
-    assert says[0] == says[1]
 
 
 # --- catalogue -------------------------------------------------------------------------------------------------------
@@ -232,42 +193,33 @@ def test_the_catalogue_is_of_what_is_visible(acme: Corpus) -> None:
 
 
 ALL = SeeAll()
+HIDING = MaskPatterns(hidden=("restricted",), cleared=("security",))
 
 
 @pytest.mark.parametrize(
-    ("tenant", "roles", "who", "seen"),
+    ("access", "who", "policy", "seen"),
     [
-        (None, (), None, True),
-        (None, (), Principal("acme"), False),
-        ("acme", (), Principal("acme"), True),
-        ("acme", (), Principal("other"), False),
-        ("acme", (), Principal("acme", ("hr",)), True),
-        ("acme", ("hr", "law"), Principal("acme", ("hr",)), True),
-        ("acme", ("hr",), Principal("acme", ("it",)), False),
-        ("acme", ("hr",), Principal("other", ("hr",)), False),
-        (None, ("hr",), Principal(None, ("hr",)), True),
-        ("", (), Principal(), False),
-        ("Acme", (), Principal("acme"), False),
+        (Access(None, (), "normal"), None, ALL, True),
+        (Access(None, (), "normal"), Principal("acme"), ALL, False),
+        (Access("acme", (), "normal"), Principal("acme"), ALL, True),
+        (Access("acme", (), "normal"), Principal("other"), ALL, False),
+        (Access("acme", (), "normal"), Principal("acme", ("hr",)), ALL, True),
+        (Access("acme", ("hr", "law"), "normal"), Principal("acme", ("hr",)), ALL, True),
+        (Access("acme", ("hr",), "normal"), Principal("acme", ("it",)), ALL, False),
+        (Access("acme", ("hr",), "normal"), Principal("other", ("hr",)), ALL, False),
+        (Access(None, ("hr",), "normal"), Principal(None, ("hr",)), ALL, True),
+        (Access("", (), "normal"), Principal(), ALL, False),
+        (Access("Acme", (), "normal"), Principal("acme"), ALL, False),
+        (Access(None, (), "normal"), Principal(), HIDING, True),
+        (Access(None, (), "restricted"), Principal(), HIDING, False),
+        (Access(None, (), "restricted"), None, HIDING, False),
+        (Access(None, (), "restricted"), Principal(None, ("security",)), HIDING, True),
     ],
 )
-def test_tenant_must_be_equal_and_a_role_shared(
-    tenant: str | None, roles: tuple[str, ...], who: Principal | None, seen: bool
+def test_tenant_must_be_equal_a_role_shared_and_no_policy_hide_it(
+    access: Access, who: Principal | None, policy: SeeAll | MaskPatterns, seen: bool
 ):
-    assert visible(Access(tenant, roles, "normal"), who, ALL) is seen
-
-
-@pytest.mark.parametrize(
-    ("sensitivity", "who", "seen"),
-    [
-        ("normal", Principal(), True),
-        ("restricted", Principal(), False),
-        ("restricted", None, False),
-        ("restricted", Principal(None, ("security",)), True),
-    ],
-)
-def test_a_policy_may_drop_what_tenant_and_roles_allow(sensitivity: str, who: Principal | None, seen: bool):
-    policy = MaskPatterns(hidden=("restricted",), cleared=("security",))
-    assert visible(Access(None, (), sensitivity), who, policy) is seen
+    assert visible(access, who, policy) is seen
 
 
 @pytest.mark.parametrize("kind", [Access("acme", (), "normal"), Access(None, ("hr",), "normal")])
