@@ -45,11 +45,9 @@ class Histogram:
         return values < cut if self.axis.endswith("distance") else values >= cut
 
     def bars(self, threshold: float | str) -> list[bool]:
-        """Which bins a threshold keeps, by their middles."""
         return list(self.keeps((self.edges[:-1] + self.edges[1:]) / 2, threshold))
 
     def kept(self, threshold: float | str) -> int:
-        """How many of the values counted a threshold keeps."""
         return int(self.keeps(self.distances, threshold).sum())
 
 

@@ -70,23 +70,19 @@ def row_figure(
 
 
 def lying(x: list[float], y: list[str], **more: Any) -> dict[str, Any]:
-    """A trace of lying bars."""
     return {"type": "bar", "orientation": "h", "x": x, "y": y, **more}
 
 
 def dots(x: list[Any], y: list[Any], **more: Any) -> dict[str, Any]:
-    """A trace of points."""
     return {"type": "scatter", "mode": "markers", "x": x, "y": y, **more}
 
 
 def upright(at: float, colour: str = CUT, dash: str = "dash") -> dict[str, Any]:
-    """The shape of a line over the whole height of a picture."""
     line = {"color": colour, "width": 2, "dash": dash}
     return {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line}
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
-    """A fixed axis with a title."""
     return {"title": {"text": title}, "fixedrange": True, **more}
 
 

@@ -323,7 +323,6 @@ def score_figure(fused: Fused, x: str, y: str, *, height: int = 340) -> Any:
 
 
 def _by_label(fused: Fused, drawn: NDArray[np.bool_]) -> Iterator[tuple[Label, list[int]]]:
-    """Each label with the positions of the drawn candidates that have it."""
     for label in Label:
         at = [i for i in np.flatnonzero(drawn).tolist() if fused.labels[i] is label]
         if at:

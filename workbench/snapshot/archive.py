@@ -104,12 +104,10 @@ class Manifest:
 
     @property
     def id(self) -> str:
-        """The snapshot's id, 16 hex digits of the digest."""
         return self.digest[:16]
 
 
 def describe(about: About, parts: Mapping[str, bytes]) -> Manifest:
-    """The manifest of some parts."""
     named = {name: (len(data), hashlib.sha256(data).hexdigest()) for name, data in sorted(parts.items())}
     return Manifest(about, named, hashlib.sha256(_canonical(about, named, SCHEMA)).hexdigest())
 
@@ -129,12 +127,7 @@ def to_bytes(manifest: Manifest, parts: Mapping[str, bytes]) -> bytes:
 
 
 def from_bytes(data: bytes) -> tuple[Manifest, dict[str, bytes]]:
-    """Manifest and parts of a file, every digest checked.
-
-    Raises:
-        SnapshotNewer: The file was written by a newer version.
-        SnapshotError: It is no snapshot, is damaged, lacks a part, or unfolds into too much.
-    """
+    """Manifest and parts of a file, every digest checked. Raises SnapshotNewer, SnapshotError."""
     if len(data) > MOST_FILE_BYTES:
         raise SnapshotError(f"The file has {len(data):,} bytes, more than a snapshot may have", _AGAIN)
     try:
@@ -189,7 +182,6 @@ def _listed(zipped: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 
 
 def _unpacked(zipped: zipfile.ZipFile, infos: Mapping[str, zipfile.ZipInfo], name: str, most: int) -> bytes:
-    """A member's bytes, at most `most` of them. Raises SnapshotError for more, or for what cannot be unpacked."""
     if infos[name].file_size > most:
         raise _malformed(name, "was changed after it was saved: it is too long")
     try:
@@ -217,7 +209,6 @@ def _canonical(about: About, parts: Mapping[str, tuple[int, str]], schema: int) 
 
 
 def _manifest(data: bytes) -> Manifest:
-    """The manifest of its bytes, its digest checked. Raises SnapshotError, SnapshotNewer."""
     try:
         body = json.loads(data.decode("ascii"))
         schema, kind = body["schema"], body["kind"]
@@ -383,7 +374,6 @@ class _Loader(yaml.SafeLoader):
 
 
 def _values(value: Any) -> int:
-    """How many values, keys too, there are in a value."""
     if isinstance(value, dict):
         return 1 + len(value) + sum(map(_values, value.values()))
     return 1 + sum(map(_values, value)) if isinstance(value, list | tuple) else 1
@@ -403,7 +393,6 @@ def _to_yaml(name: str, values: list[dict[str, Any]]) -> bytes:
 
 
 def _from_yaml(name: str, data: bytes) -> tuple[Any, ...]:
-    """The records of a YAML part. Raises SnapshotError for anything that has not their form."""
     if len(data) > MOST_YAML_BYTES:
         raise _too_long(name, len(data), MOST_YAML_BYTES)
     try:

@@ -134,7 +134,6 @@ def _sorted_out(items: Any) -> tuple[list[SearchResult], list[Evaluation], list[
 
 
 def about(engine: Engine, scope: Scope, principal: Principal | None, note: str, by: str | None = None) -> About:
-    """Where a snapshot comes from, now."""
     if len(note) > LONGEST_NOTE:
         raise UsageError(f"The note has {len(note):,} characters", f"Use at most {LONGEST_NOTE:,}")
     info = engine.records.info(scope)
@@ -192,7 +191,6 @@ def documents(engine: Engine, scope: Scope) -> list[tuple[Any, ...]]:
 
 
 def frame(name: str, rows: Iterable[tuple[Any, ...]]) -> pl.DataFrame:
-    """Rows as a table of the schema."""
     import polars as pl
 
     return pl.DataFrame(list(rows), schema=columns(name), orient="row")
@@ -202,7 +200,6 @@ def frame(name: str, rows: Iterable[tuple[Any, ...]]) -> pl.DataFrame:
 
 
 def searches(results: Sequence[SearchResult]) -> Content:
-    """The content of some results, in their order."""
     rows: Rows = {name: [] for name in SEARCH_TABLES}
     saved = []
     for number, result in enumerate(results):
@@ -216,7 +213,6 @@ def searches(results: Sequence[SearchResult]) -> Content:
 
 
 def plan_settings(plan: Plan) -> Mapping[str, Any]:
-    """Every field's value as YAML holds it; of a family, the values that were set."""
     values = {f.name: plan_fields.plain(plan[f.name]) for f in plan_fields.FIELDS if not f.family}
     families = {name: plan_fields.plain(value) for name, value in plan if plan_fields.locate(name)[0].family}
     return values | families
@@ -243,7 +239,6 @@ def _search(result: SearchResult) -> SavedSearch:
 
 
 def _candidates(number: int, result: SearchResult, rows: Rows) -> None:
-    """Every fused candidate, and what each source says of it."""
     outcome, fused, made = result.outcome, result.fused, result.retrieved.columns
     ranks = {int(position): rank for rank, position in enumerate(result.order.tolist(), 1)}
     shown = set(outcome.shown.tolist())
@@ -344,7 +339,6 @@ def _sweep(sweep: Sweep, before: int, after: int) -> SavedSweep:
 
 
 def _points(number: int, sweep: Sweep) -> list[tuple[Any, ...]]:
-    """Every plan's mean in every measure."""
     rows: list[tuple[Any, ...]] = []
     for measure in sweep.measures:
         means = sweep.means(measure).tolist()
@@ -364,7 +358,6 @@ _NAMES = ("path", "citation", *_TEXT)
 
 
 def redacted(about: About, content: Content) -> tuple[About, Content]:
-    """Passages replaced by their citations."""
     if about.passages is not Passages.SHOWN:
         return about, content
     tables = {**content.tables, "passages": _without(content.table("passages"), _TEXT)}

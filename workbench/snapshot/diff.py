@@ -80,12 +80,10 @@ class Changes:
 
     @property
     def kinds(self) -> Mapping[str, Mapping[str, str]]:
-        """Each way to change with its documents."""
         return {"added": self.added, "changed": self.changed, "removed": self.removed}
 
     @property
     def words(self) -> str:
-        """The corpus's changes, or ""."""
         counts = [f"{counted(len(found), 'document')} {kind}" for kind, found in self.kinds.items() if found]
         return ", ".join(counts + (["documents cut or read differently"] if self.recut else []))
 
@@ -99,14 +97,12 @@ class Changes:
 
 
 def who(principal: Principal | None) -> str:
-    """A principal in words."""
     if principal is None:
         return "the local owner"
     return f"tenant {principal.tenant or 'none'} with roles {', '.join(principal.roles) or 'none'}"
 
 
 def changed_documents(first: Snapshot, second: Snapshot) -> Changes:
-    """What came, changed and went between the corpora that two snapshots saw."""
     found = changed_since(first, _documents(second))
     one, two = first.about.origin, second.about.origin
     encoders = {(e.digest, e.dim) for e in one.encoders} != {(e.digest, e.dim) for e in two.encoders}
@@ -134,7 +130,6 @@ def _documents(snapshot: Snapshot) -> dict[str, tuple[str, str]]:
 
 
 def settings_of(search: SavedSearch) -> dict[str, str]:
-    """Everything that was set for a search, as text: its plan's fields, and mode, keywords, filter and context."""
     request = {"mode": search.mode, "keywords": search.keywords, "filter": search.filters, "context": search.context}
     return request | {n: plan_fields.show(v) for n, v in search.settings.items() if n not in _SILENT}
 
@@ -428,7 +423,6 @@ class SnapshotDiff:
 
 
 def _of_corpora(changes: Changes, first: Snapshot, second: Snapshot) -> Iterator[str]:
-    """The changes of corpus, encoder and principal, each in words."""
     yield from changes.documents()
     if changes.recut:
         yield "the same documents were cut or read differently"

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def candidates(content: Content, number: int) -> pl.DataFrame:
-    """See `Snapshot.frame`."""
     import polars as pl
 
     frame = content.rows("candidates", number).with_columns(rank="place")
@@ -76,7 +75,6 @@ def to_trec(snapshot: Snapshot) -> str:
 
 
 def to_dict(snapshot: Snapshot) -> dict[str, Any]:
-    """Everything but the page, as JSON values."""
     content = snapshot.content
 
     def rows(table: str, number: int, key: str) -> list[dict[str, Any]]:
@@ -97,5 +95,4 @@ def to_dict(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def to_json(snapshot: Snapshot) -> str:
-    """`to_dict` as text."""
     return json.dumps(to_dict(snapshot), ensure_ascii=False, indent=1, allow_nan=False) + "\n"

@@ -97,7 +97,6 @@ def _hash(text: str) -> str:
 
 
 def draw(about: About, content: Content, room: Room) -> str:
-    """The page with so much room."""
     (form, fixed), title = _fixed(), title_of(about, content)
     figures: dict[str, str] = {}
     sections = [_search(content, n, room, figures) for n in _order(content)]
@@ -122,19 +121,16 @@ def title_of(about: About, content: Content) -> str:
 
 
 def holds(content: Content) -> str:
-    """How many searches, evaluations and sweeps a snapshot has, in words."""
     counts = {"search": len(content.searches), "evaluation": len(content.evaluations), "sweep": len(content.sweeps)}
     several = {"search": "searches", "evaluation": "evaluations", "sweep": "sweeps"}
     return ", ".join(f"{n} {word if n == 1 else several[word]}" for word, n in counts.items() if n)
 
 
 def when(about: About) -> str:
-    """When it was made, as people write it."""
     return about.created.replace("T", " ").removesuffix("Z") + " UTC"
 
 
 def summary(about: About, content: Content) -> str:
-    """Where the snapshot comes from, as an HTML list."""
     origin = about.origin
     who = "the local owner" if about.principal is None else _principal(about.principal.tenant, about.principal.roles)
     models = dict.fromkeys(name for search in content.searches for name in search.models)
@@ -388,7 +384,6 @@ def _queries(content: Content, number: int, room: Room) -> str:
 
 
 def _sweep(content: Content, number: int, room: Room, figures: dict[str, str]) -> str:
-    """What was chosen, and the plans by their means."""
     import polars as pl
 
     saved, key = content.sweeps[number], f"w{number}"

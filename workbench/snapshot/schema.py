@@ -134,7 +134,6 @@ class SavedSearch:
 
     @property
     def title(self) -> str:
-        """The query, or the keywords where there is none."""
         return self.query or self.keywords
 
     @property
@@ -278,7 +277,6 @@ SWEEP_TABLES = ("points",)
 
 
 def columns(name: str) -> dict[str, Any]:
-    """The polars schema of a table."""
     import polars as pl
 
     types: dict[str, Any] = {"S": pl.String, "I": pl.Int64, "F": pl.Float64, "B": pl.Boolean}
@@ -320,7 +318,6 @@ def name_of_row(row: Mapping[str, Any]) -> str:
 
 
 def _by_source(lines: list[dict[str, Any]]) -> dict[str, Any]:
-    """Ranks, scores and contributions by source."""
     known = {
         name: {x["source"]: x[name[:-1]] for x in lines if x[name[:-1]] is not None} for name in ("ranks", "scores")
     }

@@ -87,7 +87,6 @@ class Verification:
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
         if not self.digests:
             return "A part of the snapshot is not what its manifest says: do not trust it."
         wrong = sum(c.same is False for c in (*self.searches, *self.evaluations))
@@ -115,7 +114,6 @@ class Verification:
 
 
 def verify(snapshot: Snapshot, corpus: Corpus | str | Path | None, *, load_models: bool = False) -> Verification:
-    """See `Snapshot.verify`. A folder is opened for the principal of the snapshot."""
     if isinstance(corpus, (str, Path)):
         from workbench.corpus import open_corpus
 
@@ -139,7 +137,6 @@ def verify(snapshot: Snapshot, corpus: Corpus | str | Path | None, *, load_model
 
 
 def _at_hand(snapshot: Snapshot, corpus: Corpus) -> str:
-    """Why the corpus cannot be searched again, or ""."""
     origin, principal = snapshot.about.origin, snapshot.about.principal
     if corpus.principal != principal:
         return f"it was made as {who(principal)}, and the corpus is open as {who(corpus.principal)}"
@@ -158,7 +155,6 @@ def _at_hand(snapshot: Snapshot, corpus: Corpus) -> str:
 
 
 def _again(snapshot: Snapshot, corpus: Corpus, number: int, allowed: float, load_models: bool) -> tuple[Checked, float]:
-    """One search, run again and compared; and how far its scores are apart."""
     search = snapshot.searches[number]
     if search.context_left_out:
         return Checked(search.title, None, ("its context was left out of the snapshot",)), 0.0
@@ -235,7 +231,6 @@ def _compare(
 
 
 def _measures(content: Content, number: int) -> Checked:
-    """One evaluation's measures, computed again from its run and judgments."""
     from workbench.evaluate.evaluation import score_run
     from workbench.judgments.qrels import Judgments, Topic
 

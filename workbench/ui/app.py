@@ -42,14 +42,12 @@ def tab_title(page: str, about: str) -> str:
 
 @functools.cache
 def css() -> str:
-    """The style sheet as an HTML element; the labels' colours are those of the pictures."""
     sheet = _STATIC.joinpath("app.css").read_text(encoding="utf-8")
     return f"<style>{sheet}{cards.label_rules()}</style>"
 
 
 @functools.cache
 def script() -> str:
-    """The pages' script as an HTML element; constant."""
     return f"<script>{_STATIC.joinpath('app.js').read_text(encoding='utf-8')}</script>"
 
 

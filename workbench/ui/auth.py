@@ -29,11 +29,7 @@ _CLOCKS = 300
 
 
 def on() -> bool:
-    """Whether people sign in here.
-
-    Raises:
-        SettingError: The settings say so, and Streamlit knows of no provider: then nobody is let in.
-    """
+    """Whether people sign in here. Raises SettingError where the settings say so and Streamlit knows no provider."""
     if "is_logged_in" in st.user:
         return True
     if str(settings.get("oidc_secrets")):

@@ -48,12 +48,7 @@ class Alike:
 
 
 def nearest(corpus: Corpus, state: AppState, hit: Hit) -> Alike:
-    """The nearest passages under the page's filter and the plan's collections.
-
-    Raises:
-        UsageError: The passage was re-indexed meanwhile.
-        WorkbenchError: There are no vectors, or the filter cannot be read.
-    """
+    """The nearest passages under the page's filter and the plan's collections. Raises UsageError, WorkbenchError."""
     engine, plan = corpus.engine, state.moved
     records, own = engine.records, _record_of(corpus, hit)
     index, metric = engine.vectors(""), str(plan["vector.metric"])

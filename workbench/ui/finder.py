@@ -30,8 +30,6 @@ DEEPEST = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a search is for, without its settings."""
-
     query: str
     keywords: str = ""
     filters: str = ""
@@ -89,7 +87,6 @@ class Finder:
             return Found(mode, None, exc, slot=slot)
 
     def kept(self, slot: str) -> SearchResult | None:
-        """The last result of a column; None where it has none."""
         return self._results.get(slot, ((), None))[1]
 
     def result(self, corpus: Corpus, request: Request, mode: str, plan: Plan, slot: str = "") -> SearchResult:
@@ -125,7 +122,6 @@ class Finder:
         )
 
     def hit(self, chunk_id: str) -> Hit | None:
-        """A hit that some column shows, by its chunk; None where none does."""
         shown = (hit for _, result in self._results.values() for hit in result.hits)
         return next((hit for hit in shown if hit.chunk_id == chunk_id), None)
 
@@ -168,7 +164,6 @@ def ranks(found: tuple[Found, ...]) -> dict[str, dict[str, int]]:
 
 
 def sources_shown(found: tuple[Found, ...]) -> tuple[str, ...]:
-    """Every source that a column searched, grep first, then keyword, then vector."""
     order = {"grep": 0, "keyword": 1, "vector": 2}
     names = {s for f in found if f.result for s in sources_of(f.result.plan, f.mode, f.result.query, f.result.keywords)}
     return tuple(sorted(names, key=lambda s: (order[base_of(s)], s)))

@@ -67,7 +67,6 @@ class Job:
 
 
 def busy(name: str) -> bool:
-    """Whether the session's job of that name is running."""
     job = st.session_state.get(name)
     return isinstance(job, Job) and job.running
 

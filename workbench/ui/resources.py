@@ -49,7 +49,6 @@ def corpus_path() -> Path:
 
 
 def settings_principal() -> Principal | None:
-    """The settings `tenant` and `roles`; None where neither is set."""
     tenant, roles = str(settings.get("tenant")), str(settings.get("roles"))
     named = tuple(r.strip() for r in roles.split(",") if r.strip())
     return Principal(tenant or None, named) if tenant or roles else None
@@ -67,7 +66,6 @@ def choosable_roles() -> tuple[str, ...]:
 
 
 def viewer() -> Principal | None:
-    """Who looks: the local principal, or the same with the part of its roles that the page chose."""
     principal, chosen = local_principal(), app_state.current().roles
     if principal is None or chosen is None or auth.on():
         return principal
@@ -145,7 +143,6 @@ def _fields(key: str, _corpus: Corpus) -> Sequence[str]:
 
 
 def may_change_words() -> bool:
-    """Whether the person may change the corpus's own words, which count for everybody."""
     if auth.on():
         return auth.may_index()
     return local_principal() == viewer()

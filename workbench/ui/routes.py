@@ -146,7 +146,6 @@ def serve(request: Request) -> Response:
 
 
 def page_of(corpus: Corpus, id: str) -> str:
-    """The page of a saved snapshot for the principal that the corpus is open for. Raises SnapshotError."""
     return _drawn(corpus.engine.key, id, Library(corpus.path).modified(id), corpus)
 
 
@@ -164,11 +163,7 @@ def host_allowed(host: str) -> bool:
 
 
 def person(cookies: Mapping[str, str]) -> Principal | None:
-    """Who asks: who signed in; where nobody signs in, the settings' principal.
-
-    Raises:
-        SettingError: People sign in here, and this one has not.
-    """
+    """Who asks: who signed in; where nobody signs in, the settings' principal. Raises SettingError."""
     if not _signing_in():
         return resources.settings_principal()
     claims = _claims(cookies)

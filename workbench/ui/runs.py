@@ -43,8 +43,6 @@ _started: list[subprocess.Popen[bytes]] = []
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a run has to do."""
-
     paths: tuple[str, ...]
     collection: str = "docs"
     tenant: str | None = None
@@ -132,12 +130,7 @@ def may_index(path: str, below: tuple[str, ...] | None) -> bool:
 
 
 def start(corpus: Path, request: Request) -> None:
-    """Start a run.
-
-    Raises:
-        CorpusLocked: One is going on.
-        UsageError: The process cannot be started.
-    """
+    """Start a run. Raises CorpusLocked, UsageError."""
     folder = folder_of(corpus)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "lock").touch()
@@ -226,7 +219,6 @@ def write(folder: Path, run: Status) -> None:
 
 
 def read(folder: Path) -> Status | None:
-    """What a run last reported; None where nothing that can be read is there."""
     try:
         data: dict[str, Any] = json.loads((folder / "status.json").read_text(encoding="utf-8"))
         request: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in data["request"].items()}
@@ -287,7 +279,6 @@ def execute(folder: Path, corpus: Path) -> Status:
 
 
 def _reporter(folder: Path, run: Status) -> Callable[[Progress], None]:
-    """Writes progress down, a few times a second and at every new step."""
     last, step = 0.0, ""
 
     def report_progress(progress: Progress) -> None:

@@ -111,7 +111,6 @@ class AppState:
         return self.columns[self.moves - 1].plan if 0 < self.moves <= len(self.columns) else None
 
     def with_moved(self, plan: Plan) -> AppState:
-        """The same with another plan in the place that the sidebar moves."""
         if self._own is None:
             return replace(self, plan=plan)
         columns = list(self.columns)
@@ -283,7 +282,6 @@ def message(sentence: str) -> None:
 
 
 def page_of(path: str) -> StreamlitPage:
-    """A page of the app, to switch or link to, by its path in the address."""
     page: StreamlitPage = st.session_state[_PAGES][path]
     return page
 
@@ -326,7 +324,6 @@ def _went_back() -> bool:
 
 
 def write_address() -> None:
-    """Make the address say what the state and the page's own values are."""
     wanted = {**st.session_state.get(_VALUES, {}), **current().to_params()}
     if wanted != st.query_params.to_dict():
         st.query_params.from_dict(wanted)
@@ -345,7 +342,6 @@ def set_page_values(**values: str) -> None:
 
 
 def part_begins(name: str) -> None:
-    """A part of the page that is drawn again by itself begins to draw."""
     st.session_state.setdefault(_PARTS, {})[name] = False
 
 

@@ -292,8 +292,6 @@ def _list(title: str, entries: Sequence[Kept], name: Callable[[Kept], str], open
 
 
 def _callback(step: Callable[_P, None]) -> Callable[_P, None]:
-    """A callback whose errors become notices."""
-
     @functools.wraps(step)
     def safe(*args: _P.args, **kwargs: _P.kwargs) -> None:
         try:

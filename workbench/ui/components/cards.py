@@ -131,7 +131,6 @@ def document_address(
 
 
 def chunk_address(chunk: Chunk, path: str, document_id: str = "", asked: Mapping[str, str] | None = None) -> str:
-    """Address of the Document page at a chunk of the document with that path, relative to the app."""
     return document_address(
         path,
         document_id=document_id,
@@ -149,7 +148,6 @@ def encoded(parts: tuple[tuple[str, str], ...]) -> str:
 
 
 def document_link(hit: Hit, asked: Mapping[str, str] | None = None) -> str:
-    """Address of the Document page at the hit's place and lines, relative to the app; with the query, which is marked there."""
     words = {name: text for name, text in (asked or {}).items() if name in ("q", "keywords")}
     return document_address(
         hit.path,
@@ -166,7 +164,6 @@ def number(value: float) -> str:
 
 
 def explain_link(hit: Hit, marks: Marks) -> str:
-    """Address of the Explain page at this hit's document, relative to the app."""
     plan = {"plan": marks.plan} if marks.plan else {}
     return "explain?" + encoded((*marks.asked.items(), *plan.items(), ("target", hit.path)))
 
@@ -288,14 +285,12 @@ def _passage(hit: Hit, numbered: bool) -> str:
 
 
 def passage_html(piece: Excerpt) -> str:
-    """The piece of a passage with its matches marked, and what was left out before and after it."""
     before = '<span class="wb-more">… </span>' if piece.before else ""
     after = f'<span class="wb-more"> … {piece.after:,} more characters</span>' if piece.after else ""
     return f"{before}{marked(piece.text, piece.matches).strip()}{after}"
 
 
 def _lines(hit: Hit) -> str:
-    """A few lines around the first match, numbered; lines with a match stand out."""
     first = hit.text.count("\n", 0, hit.matches[0].start) if hit.matches else 0
     lines = hit.text.split("\n")
     top = max(first - 1, 0)
@@ -325,7 +320,6 @@ def _citation(hit: Hit, link: str) -> str:
 
 
 def _copies(hit: Hit) -> str:
-    """The other paths of the text that this result stands for, the first few by name."""
     if not hit.copies:
         return ""
     named = ", ".join(f"<bdi>{visible(plain(path, 120))}</bdi>" for path in hit.copies[:3])
@@ -352,7 +346,6 @@ def column(
 
 
 def messages_html(messages: Sequence[str], warnings: Sequence[str], unavailable: Sequence[Unavailable]) -> str:
-    """What a result says of itself: messages, sources that could not run, warnings."""
     notes = [f'<p class="wb-msg">{visible(plain(m, 400))}</p>' for m in messages]
     notes += [alert(f"{u.source} is unavailable", u.reason, u.remedy) for u in unavailable]
     # The result words an unavailable source as a warning too: once is enough.
@@ -361,7 +354,6 @@ def messages_html(messages: Sequence[str], warnings: Sequence[str], unavailable:
 
 
 def failed_column(title: str, error: WorkbenchError, badge: str = "") -> str:
-    """A column whose search could not be done: what is wrong and what to do, in one place."""
     return f"{_column_head(title, badge)}{alert('', error.message, error.remedy)}</section>"
 
 

@@ -139,7 +139,6 @@ def lazy(label: str, name: str, help: str, icon: str | None = None) -> PopoverCo
 
 
 def chart(figure: Any, key: str, alt: str = "", title: str = "") -> None:
-    """A picture, under its title."""
     if title:
         st.html(f'<h4 class="wb-chart">{title}</h4>')
     st.plotly_chart(figure, key=key, config=PLOT, alt=alt or None)
@@ -227,7 +226,6 @@ def field(plan: Plan, slot: Slot, source: str = "") -> None:
 
 
 def _depth(plan: Plan, name: str, source: str, label: str, slot: Slot) -> None:
-    """A slider of a source's depth, and a button back to the depth that follows the limit."""
     ends = (int(end or 0) for end in (slot.low, slot.high, slot.step))
     slider(plan, name, label, *ends, value=plan.depth(source))
     if plan[name] is not None:
@@ -245,7 +243,6 @@ def _depth(plan: Plan, name: str, source: str, label: str, slot: Slot) -> None:
 
 
 def preset(plan: Plan, names: Sequence[str], summaries: Sequence[str]) -> None:
-    """The preset that the plan starts from, and a button back to it."""
     about = "\n".join(f"- **{n}**: {s}" for n, s in zip(names, summaries, strict=True))
     st.selectbox(
         "Preset",
@@ -277,7 +274,6 @@ def _reset() -> None:
 
 
 def paste() -> None:
-    """A box for a plan from elsewhere: its text form or its YAML."""
     st.text_area(
         "Paste a plan",
         key=PREFIX + "paste",
@@ -329,7 +325,6 @@ def _set_text(text: str | None, name: str) -> None:
 
 
 def ask(query: str) -> None:
-    """Put a query in the box, as if it had been typed (a callback)."""
     app_state.update("the query", query=query)
 
 

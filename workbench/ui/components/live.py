@@ -55,7 +55,6 @@ class _Session:
         return self.job is not None and self.job.running and not self.retrieved
 
     def ready(self, plan: Plan) -> bool:
-        """Whether a plan's figure can be drawn at once."""
         return self.live is not None and self.live.ready(plan) and self.live.ready(self.start)
 
 
@@ -74,7 +73,6 @@ def sets(corpus: Corpus) -> Mapping[str, tuple[int, int]]:
 
 
 def choose(name: str, measure: str) -> None:
-    """Make a query set (or a path of judgments) and a measure those of the figure."""
     st.session_state[_CHOICE] = (name, measure)
 
 
@@ -85,7 +83,6 @@ def chosen(corpus: Corpus) -> tuple[str, str]:
 
 
 def section(corpus: Corpus) -> None:
-    """The part of the sidebar that says what is measured; closed, it draws no widgets."""
     with controls.section("Figure of judged queries", "live") as opened:
         if not opened.open:
             return
@@ -106,7 +103,6 @@ def section(corpus: Corpus) -> None:
 
 
 def buttons() -> None:
-    """To measure before anything was moved, and to make the plan of now the one that others are compared with."""
     with st.container(horizontal=True, gap="small", key="wb-live-buttons"):
         help = "Retrieves the judged queries once; the first move of a setting does it too."
         st.button("Measure now", key=_KEY + "now", on_click=_begin, help=help)

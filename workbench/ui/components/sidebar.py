@@ -6,7 +6,7 @@ address. Sections that are closed draw no widgets, so that a slider is quick.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -67,29 +67,6 @@ _TUNED = ("fusion", "depth", "keyword", "rerank")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What the corpus offers the controls.
-
-    Attributes:
-        collections: Names, sorted.
-        encoders: Names of encoders beside the corpus's own.
-        roles: The roles that the person may look with; empty: there is no choice.
-        fields: What a filter may name.
-    """
-
-    collections: Sequence[str] = ()
-    encoders: Sequence[str] = ()
-    roles: Sequence[str] = ()
-    fields: Sequence[str] = ()
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        plain = ("grep", "keyword", "vector", *(f"vector:{name}" for name in self.encoders))
-        several = self.collections if len(self.collections) > 1 else ()
-        return (*plain, *(f"{base}@{name}" for name in several for base in ("keyword", "vector")))
-
-
-@dataclass(frozen=True, slots=True)
 class Places:
     """Places in the sidebar that are filled when there are results: on top the figure of judged queries, over and under each
     threshold's slider, and the plan's.
@@ -103,14 +80,16 @@ class Places:
         self.plan.html(plan_html(plan))
 
 
-def known(corpus: Corpus) -> Known:
-    encoders = [str(e["name"]) for e in resources.info(corpus).get("encoders", ())]
-    return Known(
-        resources.collections(corpus), encoders[1:], resources.choosable_roles(), resources.filter_fields(corpus)
-    )
+def _sources(corpus: Corpus) -> tuple[str, ...]:
+    """Every source that a plan of this corpus may name."""
+    encoders = [str(e["name"]) for e in resources.info(corpus).get("encoders", ())][1:]
+    names = resources.collections(corpus)
+    several = names if len(names) > 1 else ()
+    plain = ("grep", "keyword", "vector", *(f"vector:{name}" for name in encoders))
+    return (*plain, *(f"{base}@{name}" for name in several for base in ("keyword", "vector")))
 
 
-def draw(state: AppState, known: Known, corpus: Corpus) -> Places:
+def draw(state: AppState, corpus: Corpus) -> Places:
     plan = state.moved
     with st.sidebar:
         figure = live.place()
@@ -118,7 +97,7 @@ def draw(state: AppState, known: Known, corpus: Corpus) -> Places:
         controls.preset(plan, [p.name for p in PRESETS], [p.summary for p in PRESETS])
         places: dict[str, thresholds.Place] = {}
         for group in GROUPS:
-            _group(group, plan, state, known, places)
+            _group(group, plan, state, corpus, places)
         controls.reset()
         live.section(corpus)
         text = st.empty()
@@ -127,53 +106,53 @@ def draw(state: AppState, known: Known, corpus: Corpus) -> Places:
                 plan_files(plan)
                 controls.paste()
                 boxes.save_plan()
-        if known.roles:
-            boxes.view_as(state, known.roles)
+        if roles := resources.choosable_roles():
+            boxes.view_as(state, roles)
     return Places(figure, places, text)
 
 
-def tuned(plan: Plan, state: AppState, known: Known) -> None:
+def tuned(plan: Plan, state: AppState, corpus: Corpus) -> None:
     """The controls of what is tuned most, for a page that shows a figure beside them. To be drawn in the sidebar."""
     controls.preset(plan, [p.name for p in PRESETS], [p.summary for p in PRESETS])
     for group in GROUPS:
         if group.name == "threshold":
             thresholds.draw(plan)
         elif group.name in _TUNED:
-            _group(group, plan, state, known, {})
+            _group(group, plan, state, corpus, {})
     controls.reset()
 
 
-def _group(group: Group, plan: Plan, state: AppState, known: Known, places: dict[str, thresholds.Place]) -> None:
+def _group(group: Group, plan: Plan, state: AppState, corpus: Corpus, places: dict[str, thresholds.Place]) -> None:
     if group.name == "threshold":
         with st.expander(group.title, expanded=True):
             places.update(thresholds.draw(plan, thresholds.metric))
     elif group.expanded or not group.title:
         with st.expander(group.title, expanded=True) if group.title else nullcontext():
             for slot in group.slots:
-                _slot(slot, plan, state, known)
+                _slot(slot, plan, state, corpus)
     else:
         with controls.section(group.title, group.name) as opened:
             if opened.open:
                 for slot in group.slots:
-                    _slot(slot, plan, state, known)
+                    _slot(slot, plan, state, corpus)
                 if group.name == "vector":
                     boxes.exactness()
                 if group.name == "documents":
-                    named = ", ".join(f"`{name.replace('`', '')}`" for name in known.fields[:MOST_FIELDS])
-                    more = f" and {len(known.fields) - MOST_FIELDS} more" if len(known.fields) > MOST_FIELDS else ""
+                    fields = resources.filter_fields(corpus)
+                    named = ", ".join(f"`{name.replace('`', '')}`" for name in fields[:MOST_FIELDS])
+                    more = f" and {len(fields) - MOST_FIELDS} more" if len(fields) > MOST_FIELDS else ""
                     st.caption(f"A filter may name: {named}{more}. [Guide](guide?page=search#filters)")
 
 
-def _slot(slot: Slot, plan: Plan, state: AppState, known: Known) -> None:
-    """The control or, for a family, controls of one field, where it matters under the plan."""
+def _slot(slot: Slot, plan: Plan, state: AppState, corpus: Corpus) -> None:
     if not slot.shown(plan):
         return
     if slot.name == "limit":
         controls.slider(plan, "limit", slot.label, 1, min(int(slot.high or 50), plan["limit.max"]), 1, whole_page=True)
     elif slot.name == "sources":
-        controls.many(plan, "sources", slot.label, known.sources)
+        controls.many(plan, "sources", slot.label, _sources(corpus))
     elif slot.name == "collections":
-        controls.many(plan, "collections", slot.label, known.collections)
+        controls.many(plan, "collections", slot.label, resources.collections(corpus))
     elif plan_fields.BY_NAME[slot.name].family:
         for source in asked_sources(state, plan, every=slot.name == "depth"):
             controls.field(plan, slot, source)

@@ -20,7 +20,6 @@ REFUSED = ("", "File", "Reason", "What to do")
 
 
 def counts_html(title: str, counts: Mapping[str, int], what: str) -> str:
-    """Names with how many of something, the greatest first, as bars beside their numbers."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     most = max(counts.values(), default=1) or 1
     rows = "".join(
@@ -53,7 +52,6 @@ class Html:
 
 
 def link(href: str, text: str, most: int = 120) -> Html:
-    """A cell with a link that opens in another tab."""
     return Html(f'<a href="{attribute(href)}" target="_blank"><bdi>{visible(plain(text, most))}</bdi></a>')
 
 
@@ -84,7 +82,6 @@ def table(
 
 
 def refused_html(counts: Mapping[tuple[str, str], int], listed: Sequence[Refused]) -> str:
-    """Why files were not indexed, how many by reason, and the files with what to do."""
     if not counts:
         return '<p class="wb-note">Every file that was found is indexed.</p>'
     reasons = [(status, reason, number) for (status, reason), number in counts.items()]

@@ -151,6 +151,5 @@ def _most_different(made: Compared, plans: tuple[Plan, Plan]) -> None:
 
 
 def found_only(keys: Sequence[str], query: str) -> str:
-    """Links to the first two documents among the keys of a list, which open with the query marked."""
     paths = list(dict.fromkeys(_SPAN.sub("", key) for key in keys))[:2]
     return " · ".join(tables.link(cards.document_address(path, asked={"q": query}), path, 60).html for path in paths)

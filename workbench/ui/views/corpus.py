@@ -46,7 +46,6 @@ STEPS = {
 
 
 def draw_runs(corpus: Path, principal: Principal | None, roots: Sequence[str] = ()) -> None:
-    """Draw the run that goes on, or else the form to start one and what came of the last."""
     run = runs.status(corpus)
     if run is not None and not _own(run, principal):
         if run.alive:
@@ -62,7 +61,6 @@ def draw_runs(corpus: Path, principal: Principal | None, roots: Sequence[str] = 
 
 
 def _own(run: Status, principal: Principal | None) -> bool:
-    """Whether a run is of who looks: where people sign in, of their tenant."""
     return not auth.on() or (principal is not None and run.request.tenant == principal.tenant)
 
 
@@ -92,7 +90,6 @@ def _live(corpus: str) -> None:
 
 
 def progress_text(run: Status, now: float) -> str:
-    """What is being done, since when, how fast, and how long it will take."""
     parts = [f"Indexing {plain(', '.join(run.request.paths), 300)}", f"for {_duration(now - run.started)}"]
     if run.rate > 0 and run.total:
         parts.append(f"{run.rate:,.1f} a second")
@@ -143,7 +140,6 @@ def _form(corpus: Path, principal: Principal | None, roots: Sequence[str], again
 
 
 def _start(corpus: str, principal: Principal | None) -> None:
-    """Check what was typed and start."""
     session = st.session_state
     try:
         if not auth.may_index():
@@ -224,7 +220,6 @@ def draw() -> None:
 
 
 def _part() -> str:
-    """Which part is shown: the address says it, the buttons change it."""
     value = app_state.page_value("part")
     value = value if value in PARTS else next(iter(PARTS))
     st.segmented_control(

@@ -131,7 +131,6 @@ class Sheet:
         return Span(int(self.line_starts[target.first - 1]), end)
 
     def cited(self, target: Target) -> str:
-        """The citation of a target's lines; the path alone where there are none."""
         lines = self.span_of(target)
         if lines is None:
             return self.path
@@ -199,7 +198,6 @@ class Sheet:
         return f'<div class="wb-lines wb-doc{placed}" role="document">{"".join(rows)}</div>'
 
     def _border(self, chunk: Chunk) -> str:
-        """What the margin says of a chunk that begins here: its number, length and section, and its citation to copy."""
         section, number = chunk.section.rpartition(" > ")[2], chunk.chunk_index + 1
         citation = cite(self.path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
         whole = ", ".join(filter(None, (f"chunk {number}", f"{chunk.tokens} tokens", chunk.section)))
@@ -223,7 +221,6 @@ def _place(place: Place) -> str:
 
 
 def heading(path: str, title: str, sheet: Sheet, target: Target, matches: int) -> str:
-    """The document's title and path, where in it we are, and its citation to copy."""
     kinds = ((sheet.lines, "line", "lines"), (len(sheet.chunks), "chunk", "chunks"), (matches, "match", "matches"))
     counted = [f"{n:,} {one if n == 1 else several}" for n, one, several in kinds if n]
     citation = sheet.cited(target)
@@ -314,7 +311,6 @@ def _path_box(value: str = "") -> None:
 
 
 def find(corpus: Corpus, name: str, path: str, at: str = "") -> Shown | str:
-    """The visible document with an id, path or citation, at a place in it; the reason where there is none."""
     engine, principal = corpus.engine, corpus.principal
     records, place = engine.records, None
     scope = records.scope(principal, None, ())
@@ -403,7 +399,6 @@ def _numbered(name: str, most: int) -> int | None:
 
 
 def _buttons(sheet: Sheet, matches: Sequence[Span], match: int | None, focus: int) -> None:
-    """The buttons to the match and the chunk before and after the place that is shown."""
     with st.container(horizontal=True, vertical_alignment="center", key=_KEY + "moves"):
         if matches:
             before = sum(m.start < focus for m in matches) if match is None else match
@@ -471,7 +466,6 @@ def _beside(corpus: Corpus, document: Document, chunks: Sequence[Chunk]) -> None
 
 
 def neighbours_html(paths: Sequence[str], path: str) -> str:
-    """The documents of the same folder, this one among its neighbours; links keep the query."""
     names = list(dict.fromkeys(paths))
     if len(names) < 2 or path not in names:
         return '<p class="wb-msg">There is no other document in its folder.</p>'
@@ -491,7 +485,6 @@ def neighbours_html(paths: Sequence[str], path: str) -> str:
 
 
 def _item(path: str, name: str, relation: str = "") -> str:
-    """A line of a list of documents; the link keeps the query."""
     link = attribute(cards.document_address(path, asked=app_state.current().to_params()))
     return f'<li><a href="{link}" target="_self"{relation}><bdi>{visible(plain(name, 200))}</bdi></a></li>'
 
@@ -507,7 +500,6 @@ def _some_paths(corpus: Corpus) -> None:
 
 
 def facts_html(document: Document, chunks: Sequence[Chunk], copies: Sequence[str] = ()) -> str:
-    """What is known of the document, and the other paths of files with the same bytes, as a table."""
     more = len(copies) - MOST_COPIES
     facts = {
         "type": document.type,

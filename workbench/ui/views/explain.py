@@ -68,7 +68,6 @@ def draw(corpus: Corpus) -> None:
 
 
 def _settings(state: app_state.AppState) -> None:
-    """The settings whose move the pictures follow; all the others are on the Search page."""
     plan = state.moved
     method = plan["fusion.method"]
     with st.sidebar:
@@ -149,7 +148,6 @@ def _apply(changes: dict[str, Any]) -> None:
 
 
 def aim(target: str | None) -> None:
-    """Look for another document (a callback)."""
     app_state.set_page_values(**{TARGET: (target or "").strip()})
 
 
@@ -312,7 +310,6 @@ def search_link(state: AppState, found: Explanation) -> str:
 
 
 def standing(found: Explanation, state: AppState) -> str:
-    """Where a document is: its rank or the step that dropped it, each source, and the way in."""
     name = visible(plain(found.citation or found.target, 300))
     if found.rank:
         head = f"Rank {found.rank}"
@@ -387,15 +384,12 @@ def candidates_table(shown: Sequence[Candidate], sources: Sequence[str], asked: 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing that was run: what it is, and its text."""
-
     title: str
     text: str
     language: str = "sql"
 
 
 def statements(result: SearchResult) -> list[Statement]:
-    """What each source ran, as SQL where it is SQL and else in words; and the filter's SQL with its values."""
     plan, made = result.plan, []
     engine, retrieved = result.engine, result.retrieved
     for source in retrieved.sources_for(plan):
@@ -427,7 +421,6 @@ def statements(result: SearchResult) -> list[Statement]:
 
 
 def filter_statement(result: SearchResult) -> str:
-    """The filter as the store runs it, with its values as a comment."""
     from workbench.store.access import filters
 
     records, request = result.engine.records, result.retrieved.request

@@ -72,7 +72,6 @@ class Choice:
     depth: int = DEPTH
 
     def to_params(self, person: str) -> dict[str, str]:
-        """The address form; the judge only where it is not the person that the machine knows."""
         params = {"set": self.name, "pool": _SPLIT.join(self.plans), "depth": str(self.depth)}
         return params if self.judge == person else {**params, "judge": self.judge}
 
@@ -146,14 +145,12 @@ class Round:
         return sum(map(len, self._graded.values()))
 
     def grades(self) -> dict[int, int]:
-        """How many candidates have each grade, 0 to 3 first, then others that were imported."""
         return {
             **dict.fromkeys(GRADES, 0),
             **Counter(j.grade for found in self._graded.values() for j in found.values()),
         }
 
     def position(self, query: Query) -> tuple[int, int, int]:
-        """Number of a query from 1, and how many of its candidates are graded, of how many."""
         graded, candidates = self._graded[query.query_id], self._candidates[query.query_id]
         return self.queries.index(query) + 1, len(graded), len(candidates)
 
@@ -232,7 +229,6 @@ def _leave() -> None:
 
 
 def _sets(corpus: Corpus, person: str) -> Choice | None:
-    """Draw the forms; the choice when somebody starts."""
     sets, chosen = corpus.judging.overview(), None
     if sets:
         st.subheader("Judge passages")
@@ -282,7 +278,6 @@ def _start(corpus: Corpus, names: dict[str, str], person: str) -> Choice | None:
 
 
 def _agreement(corpus: Corpus, name: str) -> None:
-    """How far the judges of a set agree, where there are two at least."""
     items = graded_by(corpus.judging.located(name))
     judges = sorted({j for grades in items for j in grades})
     if len(judges) > 1:
@@ -303,7 +298,6 @@ def _do(action: Callable[[], str]) -> None:
 
 
 def _change(corpus: Corpus, name: str, shown: str) -> None:
-    """Add queries to the chosen set, rename, download or delete it."""
     sets = corpus.judging.sets
 
     def add() -> str:
@@ -414,7 +408,6 @@ def _load(corpus: Corpus, name: str, file_name: str, data: bytes) -> str:
 
 
 def _options(corpus: Corpus) -> str:
-    """The options that open this corpus for this person in a terminal."""
     words = ["--corpus", plain(str(corpus.path), 300)]
     if corpus.principal is not None:
         words += ["--tenant", corpus.principal.tenant] if corpus.principal.tenant else []
@@ -427,7 +420,6 @@ def _options(corpus: Corpus) -> str:
 
 @contextmanager
 def _progress(doing: str) -> Iterator[Callable[[Progress], None]]:
-    """A bar that a progress callback moves; `doing` is what is done after the passages are collected."""
     bar = st.progress(0.0, "Collecting passages")
 
     def show(report: Progress) -> None:
@@ -540,7 +532,6 @@ def _undo_button(corpus: Corpus) -> None:
 
 
 def _shown_html(shown: Shown, made: Round) -> str:
-    """The question, and the passage with its words marked, its title and section, and a link to its document."""
     query, chunk, document = shown.query, shown.chunk, shown.document
     number, graded, candidates = made.position(query)
     words = visible(plain(query.keywords or "", 200))

@@ -65,7 +65,6 @@ CONTEXT_HELP = (
 
 
 def query_line(help: str, example: str = "") -> None:
-    """The boxes of query, keywords and filter."""
     query, keywords, filters = st.columns([5, 3, 3], gap="small", vertical_alignment="bottom")
     with query:
         controls.text_box("query", "Query", help, example, search=True)
@@ -76,7 +75,6 @@ def query_line(help: str, example: str = "") -> None:
 
 
 def draw_bar(corpus: Corpus, state: AppState) -> None:
-    """Draw the lines; on a narrow screen their parts stand one below the other."""
     query_line(QUERY_HELP, "What finds the right passage?")
     plans = resources.saved_plans()
     with st.container(horizontal=True, gap="small", key="wb-boxes"):
@@ -181,7 +179,6 @@ def counted(histogram: Histogram, at: float | str, entered: int, left: int) -> s
 
 @st.fragment
 def draw_picture(found: tuple[Found, ...]) -> None:
-    """One picture of the search, chosen by the person; choosing another reruns only this."""
     name = controls.picture(TITLES)
     if name == "none":
         return
@@ -199,7 +196,6 @@ def draw_picture(found: tuple[Found, ...]) -> None:
 
 
 def _figures(name: str, main: Found, result: SearchResult, found: tuple[Found, ...]) -> list[Any] | str:
-    """The pictures of that name, or why there is none."""
     if name in ("ranks", "shares"):
         made = rank_figure if name == "ranks" else share_figure
         searched = sources_of(result.plan, main.mode, result.query, result.keywords)
@@ -237,7 +233,6 @@ FROM_CACHE = (
 
 
 def from_cache(timings: Mapping[str, float]) -> bool:
-    """Whether the timings of a result say that nothing was run for it."""
     return not any(ms for step, ms in timings.items() if step != "total_ms")
 
 
@@ -268,7 +263,6 @@ def slots(state: AppState) -> tuple[str, ...]:
 
 
 def find(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
-    """Search or fuse again: one answer a column, with its heading."""
     finder = resources.finder()
     titles = boxes.titles(state.columns, resources.plan_names())
     any_own = any(column.plan is not None for column in state.columns)
@@ -281,7 +275,6 @@ def find(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
 
 
 def _columns(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
-    """Search or fuse again, and draw a column for each of the state's."""
     found = find(corpus, state)
     ranked, sources = ranks(found), sources_shown(found)
     shown = resources.marks_of(corpus, state, found)
@@ -297,7 +290,6 @@ def _columns(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
 
 
 def _examples(corpus: Corpus, state: AppState) -> None:
-    """Draw the worked examples that fit, in the place of the columns."""
     try:
         found = corpus.search_examples(state.query, state.context, int(state.plan["limit"]), state.plan)
     except WorkbenchError as exc:
@@ -343,7 +335,7 @@ def _column(one: Found, ranked: dict[str, dict[str, int]], sources: Sequence[str
 def draw(corpus: Corpus) -> None:
     state = app_state.current()
     draw_bar(corpus, state)
-    places = sidebar.draw(state, sidebar.known(corpus), corpus)
+    places = sidebar.draw(state, corpus)
     events.draw(corpus)
     if request_of(state).blank:
         places.plan_text(state.moved)

@@ -104,7 +104,6 @@ def _save(corpus: Corpus) -> None:
 
 
 def _upload(corpus: Corpus) -> Snapshot | None:
-    """A file of the person's, opened; what of it they may see."""
     file = st.file_uploader("Open a file", type=["snapshot"], key=_KEY + "file", max_upload_size=MOST_MB)
     if file is None:
         return None
@@ -146,7 +145,6 @@ def _label(one: Snapshot) -> str:
 
 
 def _one(corpus: Corpus, choices: dict[str, Snapshot], known: dict[str, Snapshot]) -> None:
-    """One snapshot: where it comes from, its results, verify, export, remove."""
     # What came last is chosen first: another key forgets what was chosen before.
     newest = next(iter(choices))
     chosen = st.selectbox(

@@ -106,7 +106,6 @@ def judgments_box(corpus: Corpus, page: str, judged: bool = True) -> str:
 
 
 def _form(corpus: Corpus, name: str) -> str:
-    """What is tried, and the button that starts it; the measure."""
     first, second, third, fourth = st.columns([2, 1, 1, 1], vertical_alignment="bottom")
     plan = app_state.current().plan
     measure = first.selectbox("Measure", MEASURES, key=_KEY + "measure", help="What chooses the best plan.")
@@ -145,7 +144,6 @@ def _form(corpus: Corpus, name: str) -> str:
 
 @controls.part("plan")
 def _plan_text() -> None:
-    """The plan that the settings to try are changed in; it follows the sliders."""
     plan = app_state.current().plan
     st.caption(f"Everything else is as in the plan of the Search page: {visible(plain(str(plan), 300))}")
 
@@ -244,12 +242,11 @@ def win_bars(frame: Any, measure: str, names: tuple[str, str], plans: tuple[Plan
 
 
 def _sliders(corpus: Corpus) -> None:
-    """The sliders of the fusion in the sidebar, and above them the figure of the plan that they make."""
     state = app_state.current()
     with st.sidebar:
         place = live.place()
         live.buttons()
-        sidebar.tuned(state.moved, state, sidebar.known(corpus))
+        sidebar.tuned(state.moved, state, corpus)
         with place:
             live.figure(corpus)
 
@@ -259,8 +256,6 @@ def _sliders(corpus: Corpus) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """What was found: the plan it was found with, and each source's distribution."""
-
     plan: Plan
     found: Mapping[str, Distribution]
     warnings: tuple[str, ...]
@@ -346,7 +341,6 @@ def _use(asked: Plan, thresholds: Mapping[str, float]) -> None:
 
 
 def _threshold_table(made: Scores, every: Mapping[str, float]) -> str:
-    """What each vector source's threshold is now, the one that may take its place, and what that costs, as HTML."""
     rows = []
     for source, at in every.items():
         lost, dropped = made.found[source].dropped(at)
