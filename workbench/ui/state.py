@@ -30,11 +30,11 @@ class Change:
     """One change: what it was in words, and the state before it, or what undoes it."""
 
     what: str
-    before: AppState | Callable[[], None]
+    before: AppState | Callable[[], object]
     at: float
 
 
-def remember(what: str, before: AppState | Callable[[], None]) -> None:
+def remember(what: str, before: AppState | Callable[[], object]) -> None:
     """Keep a change (in words: `fusion.k`, `the deletion of a saved search`) so that it can be undone: `before` is the state to
     go back to, or a function. A slider that is dragged is one change.
     """

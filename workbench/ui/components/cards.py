@@ -314,8 +314,15 @@ def _citation(hit: Hit, link: str) -> str:
     )
     return (
         f'<div class="wb-cite"><a href="{link}" target="_blank"><bdi>{shown}</bdi></a>'
-        f'<button type="button" class="wb-copy" data-wb-copy="{attribute(hit.citation)}"'
-        f' aria-label="Copy the citation">Copy</button></div>'
+        f"{copy_button(hit.citation, 'Copy the citation')}</div>"
+    )
+
+
+def copy_button(text: str, label: str, shown: str = "Copy") -> str:
+    """A button that copies a text; `label` is what it is called for who hears it."""
+    return (
+        f'<button type="button" class="wb-copy" data-wb-copy="{attribute(text)}" aria-label="{attribute(label)}"'
+        f' title="{attribute(label)}">{visible(shown)}</button>'
     )
 
 

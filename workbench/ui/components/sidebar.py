@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from workbench.markup import attribute, visible
+from workbench.markup import visible
 from workbench.plan import fields as plan_fields
 from workbench.plan.controls import GROUPS, Group, Slot
 from workbench.plan.fields import base_of
@@ -22,7 +22,7 @@ from workbench.plan.plan import Plan, preset
 from workbench.plan.presets import PRESETS
 from workbench.retrieve.request import sources_of
 from workbench.ui import resources
-from workbench.ui.components import boxes, controls, live, tables, thresholds
+from workbench.ui.components import boxes, cards, controls, live, tables, thresholds
 from workbench.ui.components.tables import Html
 from workbench.ui.state import AppState
 
@@ -41,11 +41,14 @@ def plan_html(plan: Plan) -> str:
         )
         for n, value in plan.changes().items()
     ]
-    changed = tables.table(("Setting", plan.preset, "Now"), rows)
+    changed = (
+        tables.table(("Setting", plan.preset, "Now"), rows)
+        if rows
+        else "<p class=wb-msg>Nothing differs from the preset.</p>"
+    )
     return (
         f'<div class="wb-plan"><div class="wb-planline"><code class="wb-plantext">{visible(text)}</code>'
-        f'<button type="button" class="wb-copy" data-wb-copy="{attribute(text)}" aria-label="Copy the plan">Copy</button>'
-        f"</div>{changed if rows else '<p class=wb-msg>Nothing differs from the preset.</p>'}</div>"
+        f"{cards.copy_button(text, 'Copy the plan')}</div>{changed}</div>"
     )
 
 

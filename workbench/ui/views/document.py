@@ -203,8 +203,7 @@ class Sheet:
         whole = ", ".join(filter(None, (f"chunk {number}", f"{chunk.tokens} tokens", chunk.section)))
         named = f" · <bdi>{visible(plain(section, 60))}</bdi>" if section else ""
         return (
-            f'<button type="button" class="wb-copy" data-wb-copy="{attribute(citation)}"'
-            f' aria-label="Copy the citation of chunk {number}" title="Copy the citation">{number}</button>'
+            f"{cards.copy_button(citation, f'Copy the citation of chunk {number}', str(number))}"
             f'<span class="wb-border" title="{attribute(plain(whole, 300))}">{chunk.tokens} tokens{named}</span>'
         )
 
@@ -231,8 +230,7 @@ def heading(path: str, title: str, sheet: Sheet, target: Target, matches: int) -
     return (
         f'<h3 class="wb-heading"><bdi>{visible(name or plain(path, 300))}</bdi></h3>'
         f'<p class="wb-msg"><bdi>{visible(plain(path, 300))}</bdi> '
-        f'<button type="button" class="wb-copy" data-wb-copy="{attribute(citation)}"'
-        f' aria-label="Copy the citation">Copy</button> {visible(plain(", ".join(counted), 300))}</p>'
+        f"{cards.copy_button(citation, 'Copy the citation')} {visible(plain(', '.join(counted), 300))}</p>"
     )
 
 

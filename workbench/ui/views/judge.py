@@ -285,60 +285,48 @@ def _agreement(corpus: Corpus, name: str) -> None:
         st.caption(f"Judges of this set: {in_markdown(', '.join(judges), 80)}. {words}.")
 
 
-def _do(action: Callable[[], str]) -> None:
-    """Run an action that returns a sentence; show it after the page has seen what changed, or show the error."""
+@contextmanager
+def _doing() -> Iterator[None]:
+    """Do what a form requested and draw the page again, which sees what changed; or show the error."""
     try:
         with st.spinner("One moment"):
-            done = action()
+            yield
     except WorkbenchError as exc:
         st.html(cards.alert("", exc.message, exc.remedy))
-        return
-    state.message(done)
-    st.rerun()
+    else:
+        st.rerun()
 
 
 def _change(corpus: Corpus, name: str, shown: str) -> None:
     sets = corpus.judging.sets
-
-    def add() -> str:
-        queries = _lines(lines)
-        if not queries:
-            raise UsageError("There is no query to add", "Type at least one")
-        return f"{sets.add(name, queries)} of {len(queries)} queries are new in the set {name}."
-
-    def rename() -> str:
-        st.session_state[_CHOSEN] = new_name = sets.rename(name, new)
-        return f"The set {name} is called {new_name} now."
-
-    def delete() -> str:
-        sets.remove(name)
-        return f"The set {name} is deleted."
-
     with st.expander("Change this set", key=_KEY + "change"):
         added, renamed, downloaded, deleted = st.tabs(["Add queries", "Rename", "Download", "Delete"])
         with added, st.form(_KEY + "add", border=False, clear_on_submit=True):
-            lines = st.text_area("Queries, one per line", key=_KEY + "add.lines", height=120)
+            queries = _lines(st.text_area("Queries, one per line", key=_KEY + "add.lines", height=120))
             if st.form_submit_button("Add", key=_KEY + "add.add"):
-                _do(add)
+                with _doing():
+                    if not queries:
+                        raise UsageError("There is no query to add", "Type at least one")
+                    new = sets.add(name, queries)
+                    state.message(f"{new} of {len(queries)} queries are new in the set {name}.")
         with renamed, st.form(_KEY + "rename", border=False, clear_on_submit=True):
-            new = st.text_input("New name", key=_KEY + "rename.name", max_chars=100)
+            typed = st.text_input("New name", key=_KEY + "rename.name", max_chars=100)
             if st.form_submit_button("Rename", key=_KEY + "rename.rename"):
-                _do(rename)
+                with _doing():
+                    st.session_state[_CHOSEN] = new_name = sets.rename(name, typed)
+                    state.message(f"The set {name} is called {new_name} now.")
         with downloaded:
             st.text("The queries and judgments, with passages, judges and notes; Load a file reads both forms.")
             for form in ("jsonl", "csv"):
-                st.download_button(
-                    f"Download {form.upper()}",
-                    functools.partial(_exported, corpus, name, form),
-                    f"{name}.{form}",
-                    key=f"{_KEY}download.{form}",
-                    on_click="ignore",
-                )
+                data, key = functools.partial(_exported, corpus, name, form), f"{_KEY}download.{form}"
+                st.download_button(f"Download {form.upper()}", data, f"{name}.{form}", key=key, on_click="ignore")
         with deleted:
             st.text(f"Deletes {shown}. What is in the notes and saved searches stays.")
             sure = st.checkbox("Delete the queries and their judgments", key=f"{_KEY}delete.sure.{name}")
             if st.button("Delete the set", key=_KEY + "delete.delete", disabled=not sure):
-                _do(delete)
+                with _doing():
+                    sets.remove(name)
+                    state.message(f"The set {name} is deleted.")
 
 
 def _lines(text: str) -> list[str]:
@@ -354,44 +342,38 @@ def _exported(corpus: Corpus, name: str, form: str) -> bytes:
 
 def _make(corpus: Corpus, expanded: bool) -> None:
     judging = corpus.judging
-
-    def type_in() -> str:
-        st.session_state[_CHOSEN] = made = judging.sets.create(
-            name, _lines(lines), "Typed on the Judge page", resources.person()
-        )
-        return f"The set {made} has {len(judging.queries(made))} queries."
-
-    def make_known() -> str:
-        total = make_known_item_set(judging, corpus.engine, known_name, int(count))
-        st.session_state[_CHOSEN] = known_name
-        command = f"workbench eval {shlex.quote(known_name)} {_options(corpus)}"
-        return f"{known_name}: {total} queries with their answers. Measure with it at once: `{command}`"
-
     with st.expander("Make a query set", expanded=expanded, key=_KEY + "make"):
         typed, loaded, known = st.tabs(["Type queries", "Load a file", "From my documents"])
         with typed, st.form(_KEY + "typed", border=False):
             name = st.text_input("Name", key=_KEY + "typed.name", max_chars=100)
-            lines = st.text_area("Queries, one per line", key=_KEY + "typed.lines", height=160)
+            lines = _lines(st.text_area("Queries, one per line", key=_KEY + "typed.lines", height=160))
             if st.form_submit_button("Make the set", key=_KEY + "typed.make"):
-                _do(type_in)
+                with _doing():
+                    made = judging.sets.create(name, lines, "Typed on the Judge page", resources.person())
+                    st.session_state[_CHOSEN] = made
+                    state.message(f"The set {made} has {len(judging.queries(made))} queries.")
         with loaded, st.form(_KEY + "loaded", border=False):
-            file_name = st.text_input("Name", key=_KEY + "loaded.name", max_chars=100)
+            name = st.text_input("Name", key=_KEY + "loaded.name", max_chars=100)
             what = "Queries (a line each), or judgments as CSV or JSONL"
             file = st.file_uploader(what, type=["txt", "csv", "jsonl"], key=_KEY + "loaded.file")
             if st.form_submit_button("Load", key=_KEY + "loaded.load"):
-                if file is None:
-                    st.html(cards.alert("", "No file is chosen", "Choose one, then press Load"))
-                else:
-                    _do(lambda: _load(corpus, file_name or Path(file.name).stem, file.name, file.getvalue()))
+                with _doing():
+                    if file is None:
+                        raise UsageError("No file is chosen", "Choose one, then press Load")
+                    state.message(_load(corpus, name or Path(file.name).stem, file.name, file.getvalue()))
         with known, st.form(_KEY + "made", border=False):
             st.text(
                 "Titles, headings, rare phrases and questions of your documents become queries, and what they were made of is "
                 "the answer. They are easier than people's questions: a start, not a verdict."
             )
-            known_name = st.text_input("Name", value="known-items", key=_KEY + "made.name", max_chars=100)
+            name = st.text_input("Name", value="known-items", key=_KEY + "made.name", max_chars=100)
             count = st.number_input("Queries", 1, 1000, KNOWN_ITEMS, key=_KEY + "made.count")
             if st.form_submit_button("Make them", key=_KEY + "made.make"):
-                _do(make_known)
+                with _doing():
+                    total = make_known_item_set(judging, corpus.engine, name, int(count))
+                    st.session_state[_CHOSEN] = name
+                    command = f"workbench eval {shlex.quote(name)} {_options(corpus)}"
+                    state.message(f"{name}: {total} queries with their answers. Measure with it at once: {command}")
 
 
 def _load(corpus: Corpus, name: str, file_name: str, data: bytes) -> str:

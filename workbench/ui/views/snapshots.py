@@ -10,7 +10,7 @@ import streamlit as st
 
 from workbench.assist.models import may_name
 from workbench.errors import SnapshotError, UsageError, WorkbenchError
-from workbench.markup import attribute, plain, visible
+from workbench.markup import plain, visible
 from workbench.snapshot import Snapshot
 from workbench.snapshot import exports as forms
 from workbench.snapshot.page import holds, summary
@@ -131,10 +131,7 @@ def table(snapshots: list[Snapshot], base: str) -> str:
     for one in snapshots:
         about, link = one.about, f"{PATH}{one.id}"
         title = f'<a href="{link}" target="_blank" rel="noopener"><bdi>{visible(plain(one.title, 120))}</bdi></a>'
-        copy = (
-            f'<button type="button" class="wb-copy" data-wb-copy="{attribute(base + link)}" '
-            f'aria-label="Copy the link of {attribute(plain(one.title, 80))}">Copy</button>'
-        )
+        copy = cards.copy_button(base + link, f"Copy the link of {plain(one.title, 80)}")
         facts = (about.created, plain(about.by, 60), holds(one.content), tables.Html(f"<code>{one.id}</code>"))
         rows.append((tables.Html(title), *facts, about.origin.generation, tables.Html(copy)))
     return tables.table(("Title", "Made", "By", "Holds", "Id", "Generation", "Link"), rows)
@@ -199,11 +196,7 @@ def _remove(corpus: Corpus, one: Snapshot) -> None:
     library = Library(corpus.path)
     whole = library.get(one.id)
     library.remove(one.id)
-
-    def back() -> None:
-        library.keep(whole)
-
-    app_state.remember("removing a snapshot", back)
+    app_state.remember("removing a snapshot", lambda: library.keep(whole))
     app_state.message(f"Removed {one.id}: {plain(one.title, 80)}")
 
 
