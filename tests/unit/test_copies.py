@@ -1,9 +1,12 @@
 """The same text under several paths: every file is indexed, embedded once, and shown together at display."""
 
+import hashlib
+import json
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import pytest
 from corpus_files import write_files
 
@@ -125,10 +128,22 @@ def test_a_judgment_follows_a_file_that_was_moved(tmp_path: Path) -> None:
         assert opened.read_file("a.md").startswith("[ERROR: NOT_FOUND]")
 
 
-def test_a_corpus_of_the_earlier_format_is_taken_over(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", [False, True])
+def test_a_corpus_of_the_earlier_format_is_taken_over(tmp_path: Path, first: bool) -> None:
+    """Also one of the first, which did not say who may see a file without a document."""
     corpus = tmp_path / "corpus"
     with zipfile.ZipFile(Path(__file__).parents[1] / "data" / "corpus_format_1.zip") as archive:
         archive.extractall(corpus)
+    if first:
+        (database,) = corpus.glob("generations/*/corpus.duckdb")
+        with duckdb.connect(str(database)) as connection:
+            connection.execute("ALTER TABLE files DROP COLUMN access")
+        manifest = database.with_name("manifest.json")
+        content = json.loads(manifest.read_text())
+        content.pop("seal")
+        data = database.read_bytes()
+        content["parts"]["corpus.duckdb"] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        manifest.write_text(json.dumps(content))
     (corpus / "writer.lock").touch()
     with pytest.raises(CorpusError, match="has format 1, and this version reads 3") as caught:
         wb.open_corpus(corpus)

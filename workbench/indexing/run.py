@@ -53,6 +53,7 @@ from workbench.saved.jobs import Recorder, recording
 from workbench.store import generations, locks
 from workbench.store.database import fetch, open_reading
 from workbench.store.generations import DATABASE, Layout, private
+from workbench.store.schema import FILES
 
 
 def index(
@@ -276,7 +277,7 @@ def _access_below(database: Path | None, paths: Sequence[str]) -> dict[str, set[
     if database is None:
         return {path: set() for path in paths}
     sql = (
-        "SELECT DISTINCT d.tenant, d.roles, d.sensitivity, f.access FROM files f LEFT JOIN documents d"
+        f"SELECT DISTINCT d.tenant, d.roles, d.sensitivity, f.access FROM {FILES} f LEFT JOIN documents d"
         " ON d.file_number = f.number WHERE f.path = $1 OR starts_with(f.path, $1 || '/')"
         " OR f.root || '/' || f.path = $1 OR starts_with(f.root || '/' || f.path, $1 || '/')"
     )

@@ -20,6 +20,7 @@ from workbench.store.build import vector_key
 from workbench.store.database import fetch, open_reading
 from workbench.store.generations import DATABASE, FORMAT, Pin
 from workbench.store.lexical.build import made_alike
+from workbench.store.schema import FILES
 
 if TYPE_CHECKING:
     import duckdb
@@ -183,7 +184,7 @@ def stored_files(connection: duckdb.DuckDBPyConnection) -> dict[FileKey, StoredF
     columns = ", ".join(column.name for column in fields(StoredFile) if column.name != "same_as")
     sql = f"""SELECT {columns}, CASE WHEN first = path THEN '' ELSE first END FROM (
         SELECT *, first_value(path) OVER (PARTITION BY CASE WHEN sha256 <> '' AND size > 0 AND documents > 0 THEN sha256
-        ELSE root || chr(0) || path END ORDER BY path, root) AS first FROM files) ORDER BY path, root"""
+        ELSE root || chr(0) || path END ORDER BY path, root) AS first FROM {FILES}) ORDER BY path, root"""
     found = (StoredFile(*row) for row in fetch(connection, sql))
     return {
         (file.root, file.path): replace(file, collections=tuple(file.collections), status=FileStatus(file.status))

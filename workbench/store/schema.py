@@ -59,6 +59,10 @@ STAGED = {
 CUT_RECORDS = "SELECT number FROM records WHERE granularity = 'chunk' AND tokens > ? ORDER BY number"
 """Chunks of which an encoder that reads so many tokens embeds only the beginning."""
 
+FILES = """(SELECT * REPLACE (coalesce(access, '') AS access)
+    FROM (SELECT '' AS access WHERE false UNION ALL BY NAME SELECT * FROM files))"""
+"""The files of a generation of any format: the first corpora did not say who may see a file without a document."""
+
 CARRIED = """SELECT d.number, d.document_id FROM old.documents d JOIN old.files f ON f.number = d.file_number
     WHERE NOT EXISTS (SELECT 1 FROM {dropped} x WHERE x.root = f.root AND x.path = f.path)"""
 """Old documents that are carried over: those of files that are not in the table `dropped`."""
@@ -136,7 +140,8 @@ def build_tables(old: bool) -> list[str]:
         """CREATE TABLE files AS WITH counts AS (
             SELECT d.file_number AS number, count(DISTINCT d.number)::INTEGER AS documents, count(r.number)::INTEGER AS chunks
             FROM documents d LEFT JOIN records r ON r.document_number = d.number GROUP BY d.file_number)
-            SELECT n.number, f.* REPLACE (coalesce(c.documents, 0) AS documents, coalesce(c.chunks, 0) AS chunks)
+            SELECT n.number, f.* REPLACE (coalesce(c.documents, 0) AS documents, coalesce(c.chunks, 0) AS chunks,
+            coalesce(f.access, '') AS access)
             FROM every_file f JOIN file_numbers n USING (root, path) LEFT JOIN counts c USING (number) ORDER BY n.number""",
         """CREATE TABLE collections AS
             SELECT (row_number() OVER (ORDER BY name) - 1)::INTEGER AS code, name, granularity, chunking
