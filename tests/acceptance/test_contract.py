@@ -80,8 +80,7 @@ def test_equal_scores_go_by_coverage_and_then_by_path() -> None:
 
 
 @pytest.mark.slow
-def test_the_order_is_the_same_in_every_index_of_the_same_files(make_corpus: Make) -> None:
-    # The same words in other bytes: files with the same bytes would be one document.
+def test_the_order_is_the_same_in_every_index_and_messages_count_documents(make_corpus: Make) -> None:
     files = {f"{name}.md": "apples and pears" + "\n" * blank for blank, name in enumerate("dbca")}
     answers = []
     for turn in (files, dict(reversed(files.items()))):
@@ -89,6 +88,16 @@ def test_the_order_is_the_same_in_every_index_of_the_same_files(make_corpus: Mak
         answers.append(json.dumps([(h.path, h.score, h.ranks) for h in result.hits]))
     assert answers[0] == answers[1]
     assert [path for path, *_ in json.loads(answers[0])] == ["a.md", "b.md", "c.md", "d.md"]
+    long = "\n\n".join(f"# Part {n}\n\n" + "apples and roofs " * 60 for n in range(6))
+    corpus = make_corpus({"a.md": long, "b.md": "apples"})
+    for mode in ("hybrid", "keyword", "vector"):
+        said = corpus.search("apples", plan="contract", mode=mode).messages[0]
+        assert said.startswith("2 results, ")
+        assert said.endswith("from 2 documents found")
+    one = corpus.search("roofs", plan="contract", mode="keyword").messages[0]
+    assert one.startswith("1 result, ")
+    assert one.endswith("from 1 document found")
+    assert corpus.search("quagga", plan="contract", mode="keyword").messages[0].endswith("from 0 documents found")
 
 
 def test_an_empty_list_returns_the_other_unchanged(fruit: wb.Corpus) -> None:
@@ -124,17 +133,3 @@ def test_the_keyword_mode_needs_no_vectors_and_hybrid_goes_on_as_it(
     assert not alone.warnings
     with pytest.raises(SourceUnavailable, match="Bring it back"):
         fruit.search("apples", plan="contract", mode="semantic", bypass_cache=True)
-
-
-def test_messages_count_documents(make_corpus: Make) -> None:
-    """A document of six chunks that match is one document found, in every mode; nothing found is none."""
-    long = "\n\n".join(f"# Part {n}\n\n" + "apples and roofs " * 60 for n in range(6))
-    corpus = make_corpus({"a.md": long, "b.md": "apples"})
-    for mode in ("hybrid", "keyword", "vector"):
-        said = corpus.search("apples", plan="contract", mode=mode).messages[0]
-        assert said.startswith("2 results, ")
-        assert said.endswith("from 2 documents found")
-    one = corpus.search("roofs", plan="contract", mode="keyword").messages[0]
-    assert one.startswith("1 result, ")
-    assert one.endswith("from 1 document found")
-    assert corpus.search("quagga", plan="contract", mode="keyword").messages[0].endswith("from 0 documents found")

@@ -63,6 +63,13 @@ def test_seven_tenths_of_the_cosine_and_three_of_the_keyword_score(site: wb.Corp
             shares.add(keyword / top if keyword else 0.0)
     assert {Label.HYBRID, Label.SEMANTIC} <= kinds
     assert any(0 < share < 1 for share in shares)
+    result = site.search("lion zebra mane stripes", plan="pages limit=6")
+    heads = [line for line in format_text(result).splitlines() if line.startswith("[")]
+    assert len(heads) == len(result.hits)
+    assert [h.startswith("[+] ") for h in heads] == [hit.added for hit in result.hits]
+    assert heads[0].startswith("[+] Summary of the page")
+    numbers = [int(h[1 : h.index("]")]) for h in heads if not h.startswith("[+]")]
+    assert numbers == list(range(1, 7))
 
 
 def test_a_page_comes_as_summary_examples_sections(site: wb.Corpus) -> None:
@@ -141,17 +148,6 @@ def test_front_matter_is_metadata_and_no_content(make_corpus: Callable[..., wb.C
     assert (passage.matched_lines, passage.chunk_id) == ((3,), hit.chunk_id)
     (found,) = corpus.search("herdsmen", "herdsmen", plan="passages", mode="grep").hits
     assert (found.chunk_id, "team: herdsmen" in found.text) == (hit.chunk_id, True)
-
-
-def test_the_text_form_has_every_row_and_places_in_order(site: wb.Corpus) -> None:
-    """Summary and examples stand where the page has them; results count from 1, with their rank where it is another."""
-    result = site.search("lion zebra mane stripes", plan="pages limit=6")
-    heads = [line for line in format_text(result).splitlines() if line.startswith("[")]
-    assert len(heads) == len(result.hits)
-    assert [h.startswith("[+] ") for h in heads] == [hit.added for hit in result.hits]
-    assert heads[0].startswith("[+] Summary of the page")
-    numbers = [int(h[1 : h.index("]")]) for h in heads if not h.startswith("[+]")]
-    assert numbers == list(range(1, 7))
 
 
 def test_the_keyword_side_wants_every_word_and_may_fail(site: wb.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,8 +138,9 @@ def test_the_strongest_exact_hit_is_kept_if_it_is_strong(desk: wb.Corpus, query:
     assert [h.path for h in desk.search(query, "retries", plan=BY_PATH, limit=1).hits] == ["all/00.md"]
 
 
-def test_the_strongest_hit_keeps_its_document_whichever_chunk_is_shown(make_corpus: Callable[..., wb.Corpus]) -> None:
-    """Where documents are fused, the document that holds it is put in, though its shown chunk is another."""
+def test_the_strongest_hit_keeps_its_document_and_equal_texts_their_places(
+    make_corpus: Callable[..., wb.Corpus],
+) -> None:
     files = {f"{n}.md": f"retries and queues number{n}" for n in range(4)}
     files["z.md"] = "# One\n\nretries and queues " + "roofs and rain and roads " * 150 + "\n\n# Two\n\nzebra7 number"
     plan = "default fusion.method=rrf fusion.weights.keyword=0 fusion.weights.vector=0 grep.when=always limit=2"
@@ -149,6 +150,11 @@ def test_the_strongest_hit_keeps_its_document_whichever_chunk_is_shown(make_corp
     last = desk.search("zebra7", "retries", plan=plan + " keyword.keep_strongest=yes").hits[-1]
     assert (last.path, last.label) == ("z.md", Label.STRONGEST)
     assert "zebra7" not in last.text
+    corpus = make_corpus({"a.md": "retries\n", "b.md": "retries\n\n"})
+    with wb.open_corpus(corpus.path, Principal(None)) as opened:
+        for plan in ("scoped", "contract"):
+            assert len(opened.search("retries", plan=plan).hits) == 2
+            assert len(opened.search("retries", plan=f"{plan} dedupe=yes").hits) == 1
 
 
 def test_roles_and_tenants_see_their_own_and_an_anonymous_call_is_refused(
@@ -164,7 +170,19 @@ def test_roles_and_tenants_see_their_own_and_an_anonymous_call_is_refused(
         make_corpus({"a.md": "apples"}).search("apples", plan="scoped")
 
 
-def test_a_result_is_kept_for_180_seconds_unless_bypassed(desk: wb.Corpus) -> None:
+def test_stats_name_the_milliseconds_and_a_result_is_kept_for_180_seconds(desk: wb.Corpus) -> None:
+    plan = wb.preset("scoped")
+    first = desk.search("retries and queues", plan=plan)
+    assert list(first.stats) == ["vectorMs", "keywordMs", "rerankMs"]
+    assert first.stats["vectorMs"] > 0
+    assert first.stats["keywordMs"] == first.timings_ms["keyword_ms"] > 0
+    assert first.stats["rerankMs"] == 0
+    assert desk.search("retries and queues", plan=plan.replace({"rerank.model": "overlap"})).stats["rerankMs"] > 0
+    kept = desk.search("retries and queues", plan=plan)
+    assert dict(kept.stats) == {"vectorMs": 0, "keywordMs": 0, "rerankMs": 0}
+    assert kept.timings_ms.keys() == first.timings_ms.keys()
+    assert kept.to_dict(timings=True)["stats"] == dict(kept.stats)
+    assert "stats" not in kept.to_dict()
     first = desk.search("retries", plan="scoped")
     assert not desk.search("retries", plan="scoped", bypass_cache=True).cached
     kept = desk.search("retries", plan="scoped")
@@ -179,22 +197,6 @@ def test_a_result_is_kept_for_180_seconds_unless_bypassed(desk: wb.Corpus) -> No
     assert kept.to_dict() == first.to_dict()
     now[0] = 1180.0
     assert not desk.search("retries", plan="scoped").cached
-
-
-def test_stats_name_the_milliseconds_of_each_side(desk: wb.Corpus) -> None:
-    """vectorMs, keywordMs and rerankMs; nothing for what did not run, and nothing at all for a result that was kept."""
-    plan = wb.preset("scoped")
-    first = desk.search("retries and queues", plan=plan)
-    assert list(first.stats) == ["vectorMs", "keywordMs", "rerankMs"]
-    assert first.stats["vectorMs"] > 0
-    assert first.stats["keywordMs"] == first.timings_ms["keyword_ms"] > 0
-    assert first.stats["rerankMs"] == 0
-    assert desk.search("retries and queues", plan=plan.replace({"rerank.model": "overlap"})).stats["rerankMs"] > 0
-    kept = desk.search("retries and queues", plan=plan)
-    assert dict(kept.stats) == {"vectorMs": 0, "keywordMs": 0, "rerankMs": 0}
-    assert kept.timings_ms.keys() == first.timings_ms.keys()
-    assert kept.to_dict(timings=True)["stats"] == dict(kept.stats)
-    assert "stats" not in kept.to_dict()
 
 
 def test_the_cache_key_is_everything_that_decides_a_result() -> None:
@@ -398,11 +400,3 @@ def test_an_identifier_inside_a_sentence_is_found_first_and_explained(records: w
     assert result.hits[0].match in ("exact", "hybrid")
     assert not records.search('ERR4042 "quagga"', plan="scoped", mode="keyword").hits
     assert records.search("ERR4042 quagga", plan="scoped", mode="keyword").hits
-
-
-def test_equal_texts_are_results_of_their_own(make_corpus: Callable[..., wb.Corpus]) -> None:
-    corpus = make_corpus({"a.md": "retries\n", "b.md": "retries\n\n"})
-    with wb.open_corpus(corpus.path, Principal(None)) as opened:
-        for plan in ("scoped", "contract"):
-            assert len(opened.search("retries", plan=plan).hits) == 2
-            assert len(opened.search("retries", plan=f"{plan} dedupe=yes").hits) == 1

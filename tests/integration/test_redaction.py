@@ -196,7 +196,8 @@ def test_a_filter_matches_no_masked_value(corpus: wb.Corpus, condition: str) -> 
     assert {h.path for h in corpus.search("pay", mode="keyword", filters="owner = 'anna'").hits} == {"pay.md"}
 
 
-def test_a_policy_drops_a_sensitivity_and_keeps_lengths(folder: Path) -> None:
+@pytest.mark.slow
+def test_a_policy_may_drop_keep_lengths_and_be_asked_for_by_the_corpus_file(folder: Path, tmp_path: Path) -> None:
     with wb.open_corpus(folder, Principal(), policy=MaskPatterns(hidden=("restricted", "confidential"))) as opened:
         for mode in ("hybrid", "grep", "keyword", "vector"):
             result = opened.search("pay account", mode=mode, plan="vector.threshold=off", limit=20)
@@ -207,10 +208,6 @@ def test_a_policy_drops_a_sensitivity_and_keeps_lengths(folder: Path) -> None:
             opened.read_file("pay.md")
         with pytest.raises(SettingError, match="another length"):
             _ = opened.search("pay account", mode="keyword").hits
-
-
-@pytest.mark.slow
-def test_the_corpus_file_may_ask_for_a_policy(folder: Path, tmp_path: Path) -> None:
     wb.index([folder.parent / "files"], corpus=tmp_path / "corpus", encoder="hashing")
     yaml = "policy:\n  mask: ['\\d{4}-\\d{4}']\n  mask_sensitivities: confidential\n  hide: [restricted]\n  cleared: [admin]\n"
     (tmp_path / "corpus" / "corpus.yaml").write_text(yaml)

@@ -158,15 +158,12 @@ def test_what_cannot_be_asked_is_one_sentence(sample: wb.Corpus, tmp_path: Path)
         wb.open_corpus(tmp_path / "nothing")
 
 
-def test_a_result_is_kept_until_asked_otherwise(sample: wb.Corpus) -> None:
+def test_a_result_is_kept_and_keywords_make_grep_a_third_voice(sample: wb.Corpus) -> None:
     first = sample.search("how do  retries work")
     assert sample.search(" how do retries   work ").cached
     assert sample.search(" how do retries   work ").to_dict() == first.to_dict()
     assert not sample.search("How do retries work").cached
     assert not sample.search("how do retries work", bypass_cache=True).cached
-
-
-def test_keywords_make_grep_a_third_voice_of_the_default_plan(sample: wb.Corpus) -> None:
     plain = sample.search("how do retries work", limit=50)
     named = sample.search("how do retries work", keywords="backoff", limit=50)
     assert sorted(named.rankings) == ["grep", "keyword", "vector"]

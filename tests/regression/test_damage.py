@@ -190,8 +190,7 @@ def test_a_damaged_database_is_set_aside_with_what_to_index_again(corpus: Path, 
         assert opened.judging.overview()
 
 
-def test_doctor_repairs_and_says_what_it_did(corpus: Path) -> None:
-    """Exit code 1 while something is wrong, 0 after; JSON has a line for each thing done."""
+def test_doctor_repairs_saves_rows_and_says_what_it_did(corpus: Path) -> None:
     (generation_of(corpus) / "text" / "lines.arrays").unlink()
     run = CliRunner()
     arguments = ["doctor", "--no-model", "--corpus", str(corpus), "--json"]
@@ -202,9 +201,6 @@ def test_doctor_repairs_and_says_what_it_did(corpus: Path) -> None:
     assert [f["said"] for f in json.loads(mended.output) if f["state"] == "done"]
     assert mended.exit_code == 0
     assert run.invoke(main, [*arguments, "--verify"]).exit_code == 0
-
-
-def test_rows_of_a_damaged_database_are_saved(corpus: Path) -> None:
     database = corpus / "desk.sqlite"
     with sqlite3.connect(database) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -74,7 +74,7 @@ def test_a_grep_card_shows_numbered_lines_around_the_first_match() -> None:
     }  # fmt: skip
 
 
-def test_a_column_says_messages_warnings_and_what_is_unavailable_once() -> None:
+def test_a_column_says_messages_and_a_card_grades_notes_and_links() -> None:
     gone = Unavailable("vector", "no model here", "Install the model")
     warning = "vector could not run: no model here. Install the model. The result is from keyword"
     shown = cards.column(
@@ -89,9 +89,6 @@ def test_a_column_says_messages_warnings_and_what_is_unavailable_once() -> None:
     assert "approximate." in shown
     assert "1 result" in shown
     assert shown.count('role="alert"') == 2
-
-
-def test_grades_notes_and_links_stand_on_the_card() -> None:
     marks = cards.Marks(
         grades={"c1": 2}, notes={"c1": "<i>mine</i>"}, editor={"c1": "vscode://file/a.md:3"}, collections=True,
         asked={"q": "a & b"}, plan="tmm",

@@ -48,14 +48,6 @@ def scores(at: AppTest, mode: str) -> list[float]:
     return [float(s) for s in re.findall(r'class="wb-score" title="[^:]+: ([^"]+)"', column(at, mode))]
 
 
-def test_results_is_the_number_of_cards(page: AppTest) -> None:
-    moved(page, "slider", "limit", 3)
-    assert [len(chunks(page, m)) for m in ("grep", "keyword", "vector", "hybrid")] == [3, 3, 3, 3]
-    moved(page, "slider", "limit", 20)
-    assert len(chunks(page, "keyword")) == 20
-    assert page.query_params["plan"] == "default limit=20"
-
-
 def test_a_closed_section_draws_no_widgets_and_loses_no_setting(page: AppTest) -> None:
     moved(page, "slider", "keyword.k1", 2.0)
     page.session_state["wb.w.section.keyword"] = False
@@ -120,6 +112,14 @@ def test_scores_are_cut_where_their_histogram_says(page: AppTest, source: str) -
     assert dropped > 0
     moved(page, "toggle", f"cut.{source}", False)
     assert not [s for s in page.slider if s.key == f"wb.w.{field}"]
+
+
+def test_results_is_the_number_of_cards(page: AppTest) -> None:
+    moved(page, "slider", "limit", 3)
+    assert [len(chunks(page, m)) for m in ("grep", "keyword", "vector", "hybrid")] == [3, 3, 3, 3]
+    moved(page, "slider", "limit", 20)
+    assert len(chunks(page, "keyword")) == 20
+    assert page.query_params["plan"] == "default limit=20"
 
 
 def test_another_metric_keeps_the_same_candidates(page: AppTest) -> None:

@@ -283,6 +283,16 @@ def placed_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_document_opens_at_its_place_or_says_that_it_is_gone(
     open_app: Open, placed_corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import workbench as wb
+    from workbench.ui.components import cards
+
+    with wb.open_corpus(placed_corpus) as corpus:
+        (hit,) = corpus.search("curlew", mode="keyword").hits
+    link = dict(parse_qsl(urlsplit(cards.document_link(hit)).query))
+    assert link["at"] == "sheet=I&row=1"
+    at = document(open_app, placed_corpus, **link)
+    assert "curlew" in body(at)
+    assert "wb-target" in body(at)
     for params, words in (
         ({"path": "book.xlsx", "at": "sheet=Sales&row=2"}, "heron | 3"),
         ({"path": "book.xlsx", "at": "Sales!A3"}, "newt | 4"),
@@ -304,16 +314,3 @@ def test_a_document_opens_at_its_place_or_says_that_it_is_gone(
     assert "heron" in body(at)
     monkeypatch.setenv("WORKBENCH_EDITOR_LINK", "vscode://file/{path}:{line}")
     assert 'files/page.html:4"' in column(open_app(placed_corpus, q="otters", columns="keyword"), "keyword")
-
-
-def test_a_results_link_opens_its_place(open_app: Open, placed_corpus: Path) -> None:
-    import workbench as wb
-    from workbench.ui.components import cards
-
-    with wb.open_corpus(placed_corpus) as corpus:
-        (hit,) = corpus.search("curlew", mode="keyword").hits
-    link = dict(parse_qsl(urlsplit(cards.document_link(hit)).query))
-    assert link["at"] == "sheet=I&row=1"
-    at = document(open_app, placed_corpus, **link)
-    assert "curlew" in body(at)
-    assert "wb-target" in body(at)

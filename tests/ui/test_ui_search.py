@@ -59,19 +59,6 @@ def test_an_empty_page_offers_titles_and_an_endless_line_is_cut(open_app: Open, 
         assert len(column(at, mode)) < 20_000
 
 
-@pytest.mark.slow
-def test_what_cannot_be_asked_is_a_sentence_with_the_remedy(open_app: Open, small_corpus: Path) -> None:
-    at = open_app(small_corpus, q=QUERY, filters="colour = 'red'")
-    (said,) = (b for b in bodies(at) if 'role="alert"' in b)
-    assert "unknown field colour" in said
-    assert not any("results</h3>" in b or 'class="wb-column"' in b for b in bodies(at))
-    at = open_app(small_corpus, q=QUERY, filters="colour = 'red'", columns="grep")
-    assert 'role="alert"' in column(at, "grep")
-    at = open_app(small_corpus, q=QUERY, keywords="(", plan="default grep.regex=yes")
-    assert 'role="alert"' in column(at, "grep")
-    assert len(chunks(at, "keyword")) == 10
-
-
 def test_the_address_restores_the_same_page(open_app: Open, small_corpus: Path) -> None:
     at = open_app(small_corpus, q=QUERY)
     at.slider(key="wb.w.fusion.alpha").set_value(0.7)
@@ -117,14 +104,22 @@ def test_a_new_generation_is_followed(open_app: Open, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_any_query_leaves_the_page_whole(open_app: Open, small_corpus: Path) -> None:
-    """Whatever is typed, the page has its columns, and a sentence where it cannot be searched."""
+def test_any_query_leaves_the_page_whole_or_is_a_sentence_with_the_remedy(open_app: Open, small_corpus: Path) -> None:
     at = open_app(small_corpus)
     for query in ODD_QUERIES:
         at.text_input(key="wb.w.query").set_value(query)
         run(at)
         for mode in MODES:
             assert column(at, mode).endswith("</section>")
+    at = open_app(small_corpus, q=QUERY, filters="colour = 'red'")
+    (said,) = (b for b in bodies(at) if 'role="alert"' in b)
+    assert "unknown field colour" in said
+    assert not any("results</h3>" in b or 'class="wb-column"' in b for b in bodies(at))
+    at = open_app(small_corpus, q=QUERY, filters="colour = 'red'", columns="grep")
+    assert 'role="alert"' in column(at, "grep")
+    at = open_app(small_corpus, q=QUERY, keywords="(", plan="default grep.regex=yes")
+    assert 'role="alert"' in column(at, "grep")
+    assert len(chunks(at, "keyword")) == 10
 
 
 def test_the_context_changes_what_the_vector_side_finds(open_app: Open, small_corpus: Path) -> None:

@@ -364,10 +364,6 @@ def test_every_way_to_measure_leaves_it_out_where_queries_are_documents(corpus: 
             assert any("--no-drop-identical-ids" in w for w in said) is (drop is None)
     with pytest.raises(wb.WorkbenchError, match="different judgments"):
         corpus.evaluate(judgments, drop_identical_ids=False).compare(corpus.evaluate(judgments))
-
-
-def test_equal_ids_of_other_texts_leave_nothing_out(corpus: wb.Corpus, folder: Path) -> None:
-    """Queries and documents that are both numbered from 1 are different things, unless somebody says otherwise."""
     judgments = wb.load_judgments(folder / "numbers")
     plan = wb.preset("default").replace({"vector.threshold": "off"})
     plain, kept, left = (

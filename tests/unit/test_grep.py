@@ -200,8 +200,7 @@ def test_a_refused_pattern_says_why_and_what_to_do(pattern: str, reason: str, re
 
 
 @pytest.mark.slow
-def test_very_long_patterns(tmp_path: Path) -> None:
-    """A pattern of 4,000 characters is answered, also where it overlaps itself; a longer one is refused shortly."""
+def test_very_long_patterns_and_searches_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     word, phrase = "w" * 20_000, "some words " * 363
     grep = make_grep(tmp_path, [word + "\n" + phrase])
     for pattern, lines in ((word[:4000], 1), (phrase, 1), ("q" * 4000, 0), ("Words some " * 363, 0)):
@@ -211,9 +210,6 @@ def test_very_long_patterns(tmp_path: Path) -> None:
         with pytest.raises(QueryError, match="has 100,000 characters, more than 4,000") as caught:
             run(grep, "é" * 100_000, regex=regex)
         assert len(str(caught.value)) < 300
-
-
-def test_a_search_that_takes_too_long_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grep_scan, "MOST_SECONDS", -1.0)
     grep = make_grep(tmp_path, ["a b\n" * 10])
     for pattern in ("a b", r"\W"):

@@ -187,14 +187,9 @@ def disagreements(points: list[int]) -> list[str]:
     return [x for x, pieces in rows if "\0".join(tokens.PIECES.findall(x)) != pieces]
 
 
-def test_duckdb_and_python_find_the_same_pieces() -> None:
-    """One table of ranges, two programs: at the borders of every range, and everywhere below U+0800."""
+def test_duckdb_and_python_find_the_same_pieces_of_one_version() -> None:
     borders = {p + d for r in (*RANGES, *tokens._UNSPACED) for p in r for d in (-1, 0, 1)}
     assert not disagreements(sorted(borders | set(range(0x800))))
-
-
-def test_the_version_of_the_words_is_raised_when_they_change() -> None:
-    """What these texts consist of belongs to version 2: if this fails on purpose, raise WORDS_VERSION, and set both here."""
     said = (
         "The runners' state-of-the-art getHttpClient, HTTPServer2 and snake_case_name: C++, C# or .NET; ACME-INV-49302, 10.0.0.1,"
         " naïve Straße ﬁne x² mRNA Ångström Ωμέγα йод 日本語テキスト ภาษาไทย हिन्दी python3.11 v1.2.3 don't e\u0301te\u0301 iPhone"

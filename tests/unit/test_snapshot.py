@@ -130,7 +130,7 @@ def test_verify_runs_the_searches_again_or_says_why_not(
         assert "is not at hand" in snapshot.verify(other).asked
 
 
-def test_an_evaluation_is_saved_with_its_run_and_judgments(sample: wb.Corpus) -> None:
+def test_evaluations_and_sweeps_are_saved_with_all_that_they_say(sample: wb.Corpus) -> None:
     judgments = wb.load_judgments(sample_folder(), name="sample")
     evaluation = sample.evaluate(judgments, measures=["nDCG@10", "RR"])
     made = shrunk(wb.Snapshot.of(evaluation, corpus=sample))
@@ -146,9 +146,6 @@ def test_an_evaluation_is_saved_with_its_run_and_judgments(sample: wb.Corpus) ->
     wrong = again.content.table("measures").with_columns(value=pl.lit(1.0))
     forged = small(again.about, replace(again.content, tables={**again.content.tables, "measures": wrong}))
     assert not forged.verify().ok
-
-
-def test_a_sweep_is_saved_with_its_verdict_and_every_plan(sample: wb.Corpus) -> None:
     judgments = wb.load_judgments(sample_folder())
     swept = sample.sweep(judgments, {"fusion.k": [1, 10, 60]}, "nDCG@10", 3)
     made = wb.Snapshot.load(wb.Snapshot.of([swept], corpus=sample).to_bytes())
@@ -265,7 +262,7 @@ def test_an_audience_gets_what_it_may_see(full: wb.Snapshot, sample_path: Path) 
         full.for_audience(None)
 
 
-def test_runs_and_judgments_follow_the_audience(sample: wb.Corpus) -> None:
+def test_runs_follow_the_audience_and_measures_are_compared(sample: wb.Corpus) -> None:
     evaluation = sample.evaluate(wb.load_judgments(sample_folder()), measures=["RR"])
     made = shrunk(wb.Snapshot.of(evaluation, corpus=sample))
     cut = made.for_audience(wb.Principal("acme"))
@@ -276,6 +273,19 @@ def test_runs_and_judgments_follow_the_audience(sample: wb.Corpus) -> None:
     assert cut.evaluations == made.evaluations
     assert cut.verify().evaluations[0].same is None
     assert len(made.metadata_only().content.table("runs")) == 0
+    judgments = wb.load_judgments(sample_folder())
+    made = [
+        wb.Snapshot.of(sample.evaluate(judgments, plan, ["nDCG@10", "RR"]), corpus=sample)
+        for plan in ("default", "default sources=keyword")
+    ]
+    frame = made[0].diff(made[1]).measures()
+    assert frame["measure"].to_list() == ["nDCG@10", "RR"]
+    for row in frame.iter_rows(named=True):
+        assert row["difference"] == pytest.approx(row["second"] - row["first"])
+        assert row["low"] <= row["difference"] <= row["high"]
+        assert row["verdict"]
+    other = wb.Snapshot.of(sample.evaluate(judgments.subset(judgments.query_ids[:5])), corpus=sample)
+    assert len(made[0].diff(other).measures()) == 0
 
 
 # --- snapshot diff ---------------------------------------------------------------------------------------------------
@@ -370,22 +380,6 @@ def test_ranks_moved_in_and_out_and_why(shots: tuple[wb.Snapshot, ...]) -> None:
     assert rows["new.md:1"]["change"] == "moved in"
     assert rows["new.md:1"]["why"].startswith("its document was added")
     assert rows["note-00.md:1"]["why"].startswith("its document was removed")
-
-
-def test_measures_are_compared_query_by_query(sample: wb.Corpus) -> None:
-    judgments = wb.load_judgments(sample_folder())
-    made = [
-        wb.Snapshot.of(sample.evaluate(judgments, plan, ["nDCG@10", "RR"]), corpus=sample)
-        for plan in ("default", "default sources=keyword")
-    ]
-    frame = made[0].diff(made[1]).measures()
-    assert frame["measure"].to_list() == ["nDCG@10", "RR"]
-    for row in frame.iter_rows(named=True):
-        assert row["difference"] == pytest.approx(row["second"] - row["first"])
-        assert row["low"] <= row["difference"] <= row["high"]
-        assert row["verdict"]
-    other = wb.Snapshot.of(sample.evaluate(judgments.subset(judgments.query_ids[:5])), corpus=sample)
-    assert len(made[0].diff(other).measures()) == 0
 
 
 @pytest.fixture(scope="module")

@@ -133,9 +133,6 @@ def test_records_and_documents_are_chosen_by_collection_path_and_id(opened: Gene
     assert store.find_record("none", scope) is None
 
 
-ANN = Principal("acme")
-
-
 # --- catalogue -------------------------------------------------------------------------------------------------------
 
 

@@ -75,7 +75,7 @@ def test_a_plan_is_tried_once_and_each_query_judged_by_a_plan_chosen_without_it(
     assert best_of(values, np.ones(4, bool)) == 0  # the baseline's 0.5 beats 0.475 on all four
 
 
-def test_a_field_that_does_nothing_in_the_whole_sweep_is_told(corpus: wb.Corpus, judgments: Judgments) -> None:
+def test_a_field_that_does_nothing_and_what_a_stop_left_are_told(corpus: wb.Corpus, judgments: Judgments) -> None:
     made = corpus.sweep(judgments, {"fusion.k": [1, 10, 60], "fusion.weights.vector": [0, 0.5, 1]}, folds=5)
     assert made.combinations == 9
     assert [str(p) for p in made.plans] == [
@@ -88,6 +88,17 @@ def test_a_field_that_does_nothing_in_the_whole_sweep_is_told(corpus: wb.Corpus,
     heat = made.heat("fusion.k", "fusion.weights.vector")
     assert heat.rows()[0][:2] == ("not used", "0")
     assert heat.height == 3
+
+    def interrupted(report: Progress) -> None:
+        if report.done == 8:
+            raise KeyboardInterrupt
+
+    half = corpus.sweep(judgments, GRID, progress=interrupted)
+    assert not half.complete
+    assert len(half.query_ids) == 8
+    assert any("8 of 20" in w for w in half.warnings)
+    whole = corpus.sweep(judgments, GRID)
+    assert half.values.tolist() == whole.values[:, :8].tolist()
 
 
 def test_alpha_and_the_weights_of_two_sources_are_not_both_varied(corpus: wb.Corpus, judgments: Judgments) -> None:
@@ -199,20 +210,6 @@ def test_what_is_held_out_is_said(corpus: wb.Corpus, judgments: Judgments) -> No
     assert made.combinations == 4
     with pytest.raises(PlanError, match="No combination is a plan"):
         corpus.sweep(judgments, {"limit": [20], "limit.max": [10]}, folds=0)
-
-
-def test_a_stopped_sweep_has_the_figures_of_what_was_done(corpus: wb.Corpus, judgments: Judgments) -> None:
-
-    def interrupted(report: Progress) -> None:
-        if report.done == 8:
-            raise KeyboardInterrupt
-
-    half = corpus.sweep(judgments, GRID, progress=interrupted)
-    assert not half.complete
-    assert len(half.query_ids) == 8
-    assert any("8 of 20" in w for w in half.warnings)
-    whole = corpus.sweep(judgments, GRID)
-    assert half.values.tolist() == whole.values[:, :8].tolist()
 
 
 # --- sweep ranges ----------------------------------------------------------------------------------------------------
