@@ -16,7 +16,7 @@ import io
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -71,65 +71,65 @@ def judgments_reason(file: Path) -> str:
 
 
 def _read(source: Source) -> Iterator[Parsed | Problem]:
-    beir = source.name.lower() == BEIR_CORPUS
-    seen: set[bytes] = set()
-    good, bad = 0, 0
     held: list[Problem] = []
-    for number, line in _lines(source):
-        try:
-            parsed = _parsed(_object(line), beir)
-            _remember(parsed, seen)
-        except _BadLine as exc:
-            bad += 1
-            problem = Problem(exc.args[0], exc.args[1], number)
-            if good:
-                if bad <= _MOST_REPORTED:
-                    yield problem
-            else:
-                held.append(problem)
-                if bad >= _FIRST_LOOK and all(one.reason == _TEXTLESS for one in held):
-                    break
-                if bad >= _FIRST_LOOK:
-                    raise ReadError(
-                        f"None of its first {bad} lines is a record; line {number}: {problem.reason}",
-                        'Write one JSON object with "text" a line, or give the file the suffix .txt',
-                    ) from exc
-            continue
-        if not good:
-            yield from held
-        good += 1
-        yield parsed
-    if not good:
-        if held and all(one.reason == _TEXTLESS for one in held):
-            text, metadata = source.text()
-            yield Problem('Its lines are objects without "text", and were read as lines', held[0].remedy, loses=False)
-            yield Parsed(unescaped(text), "code", Outline(prose=False), language="json", metadata=metadata)
-        elif held:
-            raise ReadError(f"None of its lines is a record; line {held[0].line}: {held[0].reason}", held[0].remedy)
-        return
-    if bad > _MOST_REPORTED:
-        yield Problem(f"{bad - _MOST_REPORTED} more lines are not records", "Fix the lines listed before first")
+    good, bad = yield from _records(_lines(source), source.name.lower() == BEIR_CORPUS, held)
+    if good:
+        yield from _reported(held, bad, "lines are not records")
+    elif held and all(one.reason == _TEXTLESS for one in held):
+        text, metadata = source.text()
+        yield Problem('Its lines are objects without "text", and were read as lines', held[0].remedy, loses=False)
+        yield Parsed(unescaped(text), "code", Outline(prose=False), language="json", metadata=metadata)
+    elif held:
+        raise ReadError(
+            f"None of its first {bad} lines is a record; line {held[0].line}: {held[0].reason}",
+            'Write one JSON object with "text" a line, or give the file the suffix .txt',
+        )
 
 
 def read_objects(objects: list[dict[str, Any]]) -> Iterator[Parsed | Problem]:
     """The records of a JSON array, as the lines of a JSONL file would be read. Raises ReadError where none is one."""
-    seen: set[bytes] = set()
     held: list[Problem] = []
-    good = 0
-    for number, data in enumerate(objects, 1):
+    good, bad = yield from _records(enumerate(objects, 1), False, held)
+    if not good:
+        raise ReadError(f"None of its first {bad} records can be read; {held[0].reason}", held[0].remedy)
+    yield from _reported(held, bad, "records cannot be read")
+
+
+def _records(
+    items: Iterable[tuple[int, Any]], beir: bool, held: list[Problem]
+) -> Generator[Parsed, None, tuple[int, int]]:
+    """The records among lines or objects; how many there are, and how many are none. Ends where the first are all none.
+
+    The first problems are kept in `held`.
+    """
+    seen: set[bytes] = set()
+    good = bad = 0
+    for number, item in items:
         try:
-            parsed = _parsed(data, beir=False)
+            parsed = _parsed(item if isinstance(item, dict) else _object(item), beir)
             _remember(parsed, seen)
         except _BadLine as exc:
-            held.append(Problem(f"Record {number}: {exc.args[0]}", exc.args[1]))
-            continue
-        good += 1
-        yield parsed
-    if not good:
-        raise ReadError(f"None of its {len(objects)} records can be read; {held[0].reason}", held[0].remedy)
-    yield from held[:_MOST_REPORTED]
-    if len(held) > _MOST_REPORTED:
-        yield Problem(f"{len(held) - _MOST_REPORTED} more records cannot be read", "Fix those listed first")
+            bad += 1
+            reason, remedy = exc.args
+            if bad <= _MOST_REPORTED:
+                of_object = isinstance(item, dict)
+                held.append(
+                    Problem(
+                        f"Record {number}: {reason}" if of_object else reason, remedy, None if of_object else number
+                    )
+                )
+            if bad >= _FIRST_LOOK and not good:
+                break
+        else:
+            good += 1
+            yield parsed
+    return good, bad
+
+
+def _reported(held: list[Problem], bad: int, what: str) -> Iterator[Problem]:
+    yield from held
+    if bad > len(held):
+        yield Problem(f"{bad - len(held)} more {what}", "Fix those listed first")
 
 
 READER = Reader("records", _read, frozenset({".jsonl", ".ndjson"}))
