@@ -100,14 +100,12 @@ def json_values(values: Mapping[Any, Any]) -> dict[str, Any]:
         match value:
             case None | bool():
                 return value
-            case str():
-                return clean(value)
-            case int():
-                return value if -(1 << 63) <= value < 1 << 63 else str(value)
-            case float():
-                return value if math.isfinite(value) else str(value)
-            case datetime():
-                return value.astimezone(UTC).isoformat() if value.tzinfo else value.isoformat()
+            case int() if -(1 << 63) <= value < 1 << 63:
+                return value
+            case float() if math.isfinite(value):
+                return value
+            case datetime() if value.tzinfo:
+                return value.astimezone(UTC).isoformat()
             case date() | time():
                 return value.isoformat()
             case Mapping():

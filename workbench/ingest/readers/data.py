@@ -212,14 +212,10 @@ def _read_notebook(source: Source) -> Iterator[Parsed | Problem]:
         reason = f"{cut} outputs were cut to their first {_LONGEST_OUTPUT:,} characters"
         yield Problem(reason, "Nothing needs to be done")
     text, outline, places = writer.finish()
-    inner = data.get("metadata")
-    parts = [inner.get(name) for name in ("language_info", "kernelspec")] if isinstance(inner, dict) else [None, None]
-    names = [
-        str(part.get(key) or "")
-        for part, key in zip(parts, ("name", "language"), strict=True)
-        if isinstance(part, dict)
-    ]
-    language = next(filter(None, names), "")
+    inner, language = data.get("metadata"), ""
+    for name, key in (("kernelspec", "language"), ("language_info", "name")):
+        part = inner.get(name) if isinstance(inner, dict) else None
+        language = str(part.get(key) or language) if isinstance(part, dict) else language
     yield Parsed(text, "notebook", outline, language=language, metadata=metadata, places=places)
 
 

@@ -177,11 +177,7 @@ def _head(root: Any) -> dict[str, str]:
 def _places(text: str, marks: Marks, lines: Lines, above: int) -> tuple[Place, ...]:
     """One place where the text comes to another line of the source, in a long one for each line of the text.
 
-    Args:
-        text: The text.
-        marks: Where its words come from.
-        lines: Those of the whole source.
-        above: How many of them are before the first that marks count.
+    `lines` are those of the whole source, `above` says how many of them are before the first that marks count.
     """
     places: list[Place] = []
     last = line_end = -1  # the line of the source, and where the line of the text ends

@@ -87,11 +87,8 @@ def _word(value: Any, wide: bool = False) -> str:
 
 def _position(table: Any) -> str:
     try:
-        pairs = [(table[2], table[1], "S"), (table[4], table[3], "W")]
-        numbers = [
-            sum(float(part) / 60**n for n, part in enumerate(parts)) * (-1 if said == low else 1)
-            for parts, said, low in pairs
-        ]
+        pairs = [(table[2], table[1] == "S"), (table[4], table[3] == "W")]
+        degrees = [sum(float(part) / 60**n for n, part in enumerate(parts)) * (-1) ** low for parts, low in pairs]
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         return ""
-    return ", ".join(f"{number:.5f}" for number in numbers)
+    return ", ".join(f"{number:.5f}" for number in degrees)

@@ -230,21 +230,18 @@ def shown_number(number: float, kind: str, from_1904: bool = False) -> str:
     if name == "number":
         return _in_pattern(number, more)
     if name == "duration":
-        seconds = round(abs(number) * 86400)
-        tail = f":{seconds % 60:02d}" if more else ""
-        return f"{'-' * (number < 0)}{seconds // 3600}:{seconds // 60 % 60:02d}{tail}"
+        minutes, seconds = divmod(round(abs(number) * 86400), 60)
+        return f"{'-' * (number < 0)}{minutes // 60}:{minutes % 60:02d}{f':{seconds:02d}' if more else ''}"
     if not name or number < 0:
         return plain_number(number)
     if not from_1904 and number < 60:
         number += 1  # the 29th of February 1900 is a day to spreadsheets
     start = datetime(1904, 1, 1, tzinfo=UTC) if from_1904 else datetime(1899, 12, 30, tzinfo=UTC)
     moment = start + timedelta(seconds=round(number * 86400, len(more)))
-    clock = f"{moment:%H:%M:%S.%f}"[: len(more) + 9 if more else 8]
-    if name == "time":
-        return clock
-    return (
-        f"{moment:%Y-%m-%d}" if name == "date" or (number == int(number) and not more) else f"{moment:%Y-%m-%d} {clock}"
-    )
+    day, clock = f"{moment:%Y-%m-%d}", f"{moment:%H:%M:%S.%f}"[: len(more) + 9 if more else 8]
+    if name == "date" or (name == "datetime" and number == int(number) and not more):
+        return day
+    return clock if name == "time" else f"{day} {clock}"
 
 
 def _in_pattern(number: float, code: str) -> str:
