@@ -44,8 +44,8 @@ def _tried(page: Any, server: str, judged: Path, values: str) -> list[str]:
     page.on("console", lambda said: errors.append(said.text) if is_error(said) else None)
     page.goto(f"{server}/tune")
     _only_alpha(page, judged, values)
-    page.get_by_role("button", name="Try them").click()
-    expect(page.get_by_role("heading", name="What was found")).to_be_visible()
+    page.get_by_role("button", name="Run the sweep").click()
+    expect(page.get_by_role("heading", name="Result")).to_be_visible()
     return errors
 
 

@@ -41,7 +41,7 @@ def judged(page: Any) -> None:
 def pressed(button: str) -> Callable[[Any], None]:
     def press(page: Any) -> None:
         page.get_by_role("button", name=button).click()
-        expect(page.get_by_role("heading", name="What was found")).to_be_visible(timeout=120_000)
+        expect(page.get_by_role("heading", name="Result")).to_be_visible(timeout=120_000)
         charts(page)
 
     return press
@@ -68,7 +68,7 @@ PICTURES: tuple[Picture, ...] = (
     ("document-dark", "document", {"q": QUERY, "path": "kb/retries.md"}, "dark", (1280, 700), nothing),
     ("corpus-dark", "corpus", {}, "dark", (1280, 785), nothing),
     ("compare-light", "compare", {}, "light", (1280, 900), pressed("Compare them")),
-    ("tune-dark", "tune", {"plan": "rrf"}, "dark", (1280, 960), pressed("Try them")),
+    ("tune-dark", "tune", {"plan": "rrf"}, "dark", (1280, 960), pressed("Run the sweep")),
     ("snapshots-light", "snapshots", {"q": QUERY}, "light", (1280, 720), saved),
     ("judge-light", "judge", {}, "light", (1280, 740), judged),
     ("judge-phone", "judge", {}, "light", (390, 844), judged),

@@ -59,7 +59,7 @@ def test_the_overview_counts_what_is_there(open_app: Open, small_corpus: Path) -
     at = corpus_page(open_app, small_corpus, part="runs")
     with wb.open_corpus(small_corpus) as corpus:
         assert corpus.engine.opened.manifest.digest in table(at, "Generations")
-    assert "answers, open here" in table(at, "Generations")
+    assert "current, open here" in table(at, "Generations")
     assert at.dataframe[0].value["state"].tolist() == ["done"]
 
 

@@ -75,7 +75,7 @@ def test_a_set_is_added_to_renamed_and_deleted(open_app: Open, corpus: Path) -> 
     at.checkbox(key=KEY + "delete.sure.hot drinks").check()
     run(at)
     at = press(at, "delete.delete")
-    assert at.selectbox(key=KEY + "set").options == ["other (1 queries, 0 judgments)"]
+    assert at.selectbox(key=KEY + "set").options == ["other (1 query, 0 judgments)"]
     assert not at.checkbox(key=KEY + "delete.sure.other").value
 
 

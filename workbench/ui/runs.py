@@ -101,7 +101,7 @@ def check_paths(text: str, corpus: Path, below: tuple[str, ...] | None = None) -
     """
     typed = [line.strip() for line in text.splitlines() if line.strip()]
     if not typed:
-        raise UsageError("No path is given", "Type the path of a file or folder, one a line")
+        raise UsageError("No path is given", "Type the path of a file or folder, one per line")
     checked: dict[str, None] = {}
     own = os.path.realpath(corpus)
     for line in typed:

@@ -256,7 +256,7 @@ def _saved(kept: Searches) -> None:
         return
     _list("History", history, _described, _open)
     st.button(
-        "Forget the history",
+        "Clear history",
         key=PREFIX + "history.clear",
         type="tertiary",
         on_click=_clear,

@@ -83,7 +83,7 @@ def chosen(corpus: Corpus) -> tuple[str, str]:
 
 
 def section(corpus: Corpus) -> None:
-    with controls.section("Figure of judged queries", "live") as opened:
+    with controls.section("Metric on judged queries", "live") as opened:
         if not opened.open:
             return
         known = list(sets(corpus))
@@ -107,7 +107,7 @@ def buttons() -> None:
         help = "Retrieves the judged queries once; the first move of a setting does it too."
         st.button("Measure now", key=_KEY + "now", on_click=_begin, help=help)
         help = "Differences are then to the plan as it is now."
-        st.button("Compare from here", key=_KEY + "here", on_click=_compare_from_here, help=help)
+        st.button("Set as baseline", key=_KEY + "here", on_click=_compare_from_here, help=help)
 
 
 def _choose() -> None:

@@ -119,7 +119,7 @@ def generations_html(corpus: Path, opened: str) -> str:
     rows: list[tuple[Any, ...]] = []
     folders = sorted(layout.generations.iterdir(), reverse=True) if layout.generations.is_dir() else []
     for folder in folders:
-        marks = [m for m, so in (("answers", folder.name == current), ("open here", folder.name == opened)) if so]
+        marks = [m for m, so in (("current", folder.name == current), ("open here", folder.name == opened)) if so]
         try:
             manifest = Manifest.read(folder)
         except CorpusError as exc:

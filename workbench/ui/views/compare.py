@@ -78,7 +78,7 @@ def _work(
 def draw(corpus: Corpus) -> None:
     name = tune.judgments_box(corpus, "compare", judged=False)
     typed = st.text_area(
-        "or queries, one a line",
+        "or queries, one per line",
         key=_KEY + "queries",
         height=80,
         placeholder="how do retries work",
@@ -113,7 +113,7 @@ def draw(corpus: Corpus) -> None:
 
 def _found(made: Compared) -> None:
     first, second = (Plan.parse(text) for text in made.lists.names)
-    st.subheader("What was found")
+    st.subheader("Result")
     agreement = f"Agreement of the two lists (RBO, 1 is the same list): {made.lists.agreement:.2f}"
     if made.first is None or made.second is None:
         st.text(f"{agreement}, over {len(made.lists.judgments)} queries without judgments.")

@@ -115,7 +115,7 @@ def _stop(corpus: str) -> None:
 def _form(corpus: Path, principal: Principal | None, roots: Sequence[str], again: bool) -> None:
     with st.form(_KEY + "form", border=True):
         st.text_area(
-            "Files and folders, one a line",
+            "Files and folders, one per line",
             key=_KEY + "paths",
             height=90,
             placeholder="/home/me/documents",
@@ -129,7 +129,7 @@ def _form(corpus: Path, principal: Principal | None, roots: Sequence[str], again
         three.text_input(
             "Roles", key=_KEY + "roles", placeholder="everyone", help="Roles that may see them, separated by commas."
         )
-        st.checkbox("Hidden files too", key=_KEY + "hidden")
+        st.checkbox("Include hidden files", key=_KEY + "hidden")
         st.form_submit_button(
             "Start indexing", key=_KEY + "start", type="primary", on_click=_start, args=(str(corpus), principal)
         )

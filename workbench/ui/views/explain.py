@@ -105,7 +105,7 @@ def _where(corpus: Corpus, result: SearchResult) -> None:
         st.rerun()
     target = app_state.page_value(TARGET).strip()
     st.selectbox(
-        "Where is this document?",
+        "Find a document",
         _paths(corpus, result, target),
         accept_new_options=True,
         placeholder="A path, path:line, or chunk id",
@@ -189,7 +189,7 @@ def _offer(paths: list[str]) -> None:
 def _pictures(corpus: Corpus, result: SearchResult) -> None:
     top = int(
         st.segmented_control(
-            "How many",
+            "Results to draw",
             TOPS,
             default=TOPS[1],
             required=True,
@@ -257,12 +257,10 @@ def _plane(corpus: Corpus, result: SearchResult) -> None:
     figure = plane_figure(result.fused, (keyword, vector), last=last, additive=additive, grades=grades)
     controls.chart(figure, _KEY + "plane", alt)
     if additive:
-        st.caption(
-            "Beyond the dashed line the fused score of these two sources is greater than the last result's. "
-            "Filled: a result." + (" Large shapes: judged." if grades else "")
-        )
+        judged = " Large shapes are judged." if grades else ""
+        st.caption(f"Points above the dashed line outscore the last result. Filled points are results.{judged}")
     else:
-        st.caption(f"With {method} and these sources there is no line of equal score. Filled: a result.")
+        st.caption(f"With {method} and these sources there is no line of equal score. Filled points are results.")
 
 
 # --- how it was done ------------------------------------------------------------------------------------------------------

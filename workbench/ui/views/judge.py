@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench import settings
-from workbench.errors import JudgmentError, UsageError, WorkbenchError
+from workbench.errors import JudgmentError, UsageError, WorkbenchError, counted
 from workbench.judgments import exchange
 from workbench.judgments.agreement import agreement, with_people
 from workbench.judgments.judging import graded_by
@@ -233,7 +233,10 @@ def _sets(corpus: Corpus, person: str) -> Choice | None:
     if sets:
         st.subheader("Judge passages")
         st.text("Say how well passages answer queries, so that plans can be measured and tuned.")
-        names = {s.name: f"{plain(s.name, 60)} ({s.queries} queries, {s.judgments} judgments)" for s in sets}
+        names = {
+            s.name: f"{plain(s.name, 60)} ({counted(s.queries, 'query|queries')}, {counted(s.judgments, 'judgment')})"
+            for s in sets
+        }
         chosen = _start(corpus, names, person)
     else:
         st.subheader("There is no query set yet")
@@ -342,12 +345,12 @@ def _exported(corpus: Corpus, name: str, form: str) -> bytes:
 
 def _make(corpus: Corpus, expanded: bool) -> None:
     judging = corpus.judging
-    with st.expander("Make a query set", expanded=expanded, key=_KEY + "make"):
+    with st.expander("New query set", expanded=expanded, key=_KEY + "make"):
         typed, loaded, known = st.tabs(["Type queries", "Load a file", "From my documents"])
         with typed, st.form(_KEY + "typed", border=False):
             name = st.text_input("Name", key=_KEY + "typed.name", max_chars=100)
             lines = _lines(st.text_area("Queries, one per line", key=_KEY + "typed.lines", height=160))
-            if st.form_submit_button("Make the set", key=_KEY + "typed.make"):
+            if st.form_submit_button("Create", key=_KEY + "typed.make"):
                 with _doing():
                     made = judging.sets.create(name, lines, "Typed on the Judge page", resources.person())
                     st.session_state[_CHOSEN] = made
@@ -378,7 +381,8 @@ def _make(corpus: Corpus, expanded: bool) -> None:
 
 def _load(corpus: Corpus, name: str, file_name: str, data: bytes) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / ("upload" + Path(file_name).suffix.lower())
+        stem = "".join(c for c in Path(file_name).stem if c.isalnum() or c in " ._-")[:100]  # messages name the file
+        path = Path(folder) / ((stem.strip(". ") or "upload") + Path(file_name).suffix.lower())
         path.write_bytes(data)
         if exchange.holds_judgments(path):
             report = exchange.import_judgments(corpus.judging, path, name)
@@ -417,7 +421,7 @@ def _progress(doing: str) -> Iterator[Callable[[Progress], None]]:
 def _machine(corpus: Corpus, choice: Choice) -> None:
     """The closed section of a model that grades; what it needs is named where it is missing."""
     key = _KEY + "machine."
-    with st.expander("Let a model grade", key=key + "section"):
+    with st.expander("Grade with an LLM", key=key + "section"):
         if not str(settings.get("endpoint_url")).strip():
             st.text(
                 "Set endpoint_url (and endpoint_key) in the settings to an OpenAI-compatible endpoint first. Passages are "

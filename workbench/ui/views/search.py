@@ -174,7 +174,7 @@ def counted(histogram: Histogram, at: float | str, entered: int, left: int) -> s
     words = f"Drops {entered - left:,} of {entered:,} candidates, {left:,} kept."
     if at == OFF or histogram.total == entered:
         return words
-    return f"{words} Drawn are all {histogram.total:,} records, {histogram.kept(at):,} of them below it."
+    return f"{words} Histogram of all {histogram.total:,} records; {histogram.kept(at):,} pass the threshold."
 
 
 @st.fragment

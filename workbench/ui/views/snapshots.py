@@ -88,7 +88,7 @@ def _save(corpus: Corpus) -> None:
     with st.form(_KEY + "form", border=False):
         note, carries, button = st.columns([5, 3, 2], vertical_alignment="bottom")
         text = note.text_input("Note", key=_KEY + "note", placeholder="What is this for? The first line is its title.")
-        what = carries.selectbox("It carries", (WHOLE, REDACTED, METADATA), key=_KEY + "carries")
+        what = carries.selectbox("Include", (WHOLE, REDACTED, METADATA), key=_KEY + "carries")
         pressed = button.form_submit_button("Save snapshot", type="primary", key=_KEY + "save")
     if not pressed:
         return
@@ -170,9 +170,9 @@ def _one(corpus: Corpus, choices: dict[str, Snapshot], known: dict[str, Snapshot
             help="Checks every digest, and runs the searches again where it can, but with no model that is not allowed here.",
         )
         for label, made, ending, mime, key in (
-            ("Snapshot", one.to_bytes, "snapshot", "application/zip", "file-out"),
-            ("Page", one.html, "html", "text/html", "html"),
-            ("CSV", functools.partial(forms.to_csv, one), "csv", "text/csv", "csv"),
+            ("Download .snapshot", one.to_bytes, "snapshot", "application/zip", "file-out"),
+            ("Download HTML", one.html, "html", "text/html", "html"),
+            ("Download CSV", functools.partial(forms.to_csv, one), "csv", "text/csv", "csv"),
         ):
             st.download_button(label, made, f"{one.id}.{ending}", mime, key=_KEY + key, on_click="ignore")
         if one.id in known and one.about.by == resources.person():

@@ -128,7 +128,7 @@ def _form(corpus: Corpus, name: str) -> str:
         offered = OFFERED.get("vector.threshold" if field.startswith("threshold.vector") else field, "")
         key, help = f"{_KEY}values.{field}", "1,2,3 or 0..1:0.1 or 1..100~"
         words.append(f"{field}={places[position % 4].text_input(field, offered, key=key, help=help)}")
-    if st.button("Try them", type="primary", key=_KEY + "run", disabled=jobs.busy(JOB) or not fields):
+    if st.button("Run the sweep", type="primary", key=_KEY + "run", disabled=jobs.busy(JOB) or not fields):
         files = auth.may_index()
 
         def work(progress: Any, stop: Any) -> Sweep:
@@ -152,7 +152,7 @@ def _plan_text() -> None:
 
 
 def _found(made: Sweep) -> None:
-    st.subheader("What was found")
+    st.subheader("Result")
     st.text(made.verdict)
     facts = [
         f"{len(made.plans):,} plans on {len(made.query_ids)} queries in {made.seconds:.1f} s",
@@ -192,7 +192,7 @@ def _curves(made: Sweep) -> None:
     if not moving:
         st.caption("Nothing that the best plan reads took more than one value.")
         return
-    field = st.selectbox("Over", moving, key=_KEY + "curve", help="The other settings stay as in the best plan.")
+    field = st.selectbox("x axis", moving, key=_KEY + "curve", help="The other settings stay as in the best plan.")
     drawn = sensitivity_figure(lines[field], field, made.measure, made.beside(field))
     controls.chart(drawn, _KEY + "curve.chart")
     st.caption(
@@ -200,7 +200,7 @@ def _curves(made: Sweep) -> None:
     )
     others = [f for f in moving if f != field]
     if others:
-        other = st.selectbox("and over", others, key=_KEY + "heat")
+        other = st.selectbox("y axis", others, key=_KEY + "heat")
         controls.chart(heat_figure(made.heat(field, other), made.measure), _KEY + "heat.chart")
 
 
@@ -293,7 +293,9 @@ def _distributions(made: Scores) -> None:
         "Scores of", names, key=_SCORES_KEY + "source", help="The plan's sources, and the fused score."
     )
     help = "Each relevant document (or judged passage) of a query counts once, at its best candidate."
-    percent = right.slider("May lose, % of the relevant", 0.0, 30.0, 5.0, 0.5, key=_SCORES_KEY + "lose", help=help)
+    percent = right.slider(
+        "Relevant passages you can afford to lose (%)", 0.0, 30.0, 5.0, 0.5, key=_SCORES_KEY + "lose", help=help
+    )
     found = made.found[str(name)]
     for warning in made.warnings:
         st.html(cards.note(warning))
