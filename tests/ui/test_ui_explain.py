@@ -166,7 +166,7 @@ def test_judged_candidates_are_marked_in_the_plane(open_app: Open, small_corpus:
     at = explain(open_app, copy, q=QUERY)
     assert symbols(at).count("star") == 1
     assert "square" not in symbols(at)
-    assert "Large shapes: judged" in all_text(at)
+    assert "Large shapes are judged" in all_text(at)
     with wb.open_corpus(copy) as corpus:
         corpus.judging.grade(hits[0], 1, query=QUERY)
     assert symbols(again(at)).count("triangle-up") == 1
