@@ -185,7 +185,7 @@ def test_the_table_of_tune_fits_a_terminal(place: Path) -> None:
     grid = ("--grid", "keyword.k1=0.6,1.2", "--grid", "keyword.b=0.2,0.8", "--folds", "0", "--plan", "rrf")
     done = run(place, "tune", *grid)
     head = next(line for line in done.output.splitlines() if "p (Holm)" in line)
-    assert head.split()[:3] == ["k1", "b", "mean"]
+    assert "changes" in head
     many = "--grid fusion.weights.vector=1,2 --grid fusion.normalise.vector=tmm,minmax --grid fusion.alpha=0,1".split()
     wide = run(place, "tune", *grid, *many, "--grid", "fusion.method=rrf,convex")
     for output in (done.output, wide.output):

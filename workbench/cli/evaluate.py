@@ -9,9 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich import box
-from rich.measure import Measurement
-from rich.table import Table
 from rich.text import Text
 
 from workbench.cli import options, output
@@ -432,10 +429,18 @@ def tune(o: Given) -> None:
 
 def _print_sweep(made: Sweep, top: int, curves: tuple[str, ...], out: Path | None) -> None:
     shown = output.console()
-    table = _sweep_table(made, top)
-    if Measurement.get(shown, shown.options.update(width=1_000), table).maximum > shown.width:  # no word is cut off
-        table = _sweep_table(made, top, apart=False)
-    shown.print(table)
+    rows = []
+    for row in made.frame(top).iter_rows(named=True):
+        p = "baseline" if row["p_holm"] is None else f"{row['p_holm']:.4f}"
+        counts = f"{row['wins']}/{row['losses']}/{row['ties']}"
+        changes = row["changes"].replace(" ", "\n")  # a line for each field that a plan changes
+        rows.append((changes, f"{row['mean']:.4f}", f"{row['difference']:+.4f}", counts, p))
+    title = (
+        f"{len(made.plans):,} plans of {made.combinations:,} combinations on {len(made.query_ids)} judged queries, "
+        f"{made.seconds:.1f} s; {made.measure} on the queries that chose, best first"
+    )
+    figures = ("mean", "diff.", "w/l/t", "p (Holm)")
+    shown.print(output.table(("changes", *figures), rows, title, right=figures))
     for field in curves:
         output.print_frame(made.sensitivity(field), f"{made.measure} over {field}, the rest as in the best plan")
     for reason, count in made.skipped.items():
@@ -455,49 +460,3 @@ def _print_sweep(made: Sweep, top: int, curves: tuple[str, ...], out: Path | Non
         use = "import it" if out.suffix == ".py" else f"workbench search QUERY --plan-file {shlex.quote(str(out))}"
         output.line(f"Written to {out}; {use}")
     output.warn(made.warnings)
-
-
-def _sweep_table(made: Sweep, top: int, apart: bool = True) -> Table:
-    """The plans, best first, and how each does against the baseline; `apart`: a column for each field that varied, else one
-    with a line for each field that a plan changes.
-    """
-    title = (
-        f"{len(made.plans):,} plans of {made.combinations:,} combinations on {len(made.query_ids)} judged queries, "
-        f"{made.seconds:.1f} s; {made.measure} on the queries that chose, best first"
-    )
-    table = Table(title=title, title_justify="left", header_style="bold", box=box.SIMPLE_HEAD)
-    table.padding, table.pad_edge = (0, 1, 0, 0), False
-    fields = [field for field in made.space.fields if apart and len(made.space.listed(field)) > 1]
-    for name in _short(fields) or ["changes"]:
-        table.add_column(name, no_wrap=True)
-    for name in ("mean", "diff.", "w/l/t", "p (Holm)"):
-        table.add_column(name, justify="right", no_wrap=True)
-    plans = {str(plan): (n, plan) for n, plan in enumerate(made.plans)}
-    for row in made.frame(top).iter_rows(named=True):
-        n, plan = plans[row["plan"]]
-        named = [_value(plan, field) for field in fields] or [made.changes(n).replace(" ", "\n")]
-        p = "baseline" if row["p_holm"] is None else f"{row['p_holm']:.4f}"
-        counts = f"{row['wins']}/{row['losses']}/{row['ties']}"
-        figures = (f"{row['mean']:.4f}", f"{row['difference']:+.4f}", counts, p)
-        table.add_row(*(output.plain(cell) for cell in (*named, *figures)))
-    return table
-
-
-def _short(fields: list[str]) -> list[str]:
-    """Names for the heads of columns: without the group where that is still clear, else one part below the other."""
-    ends = [field.partition(".")[2] or field for field in fields]
-    return [
-        (end if ends.count(end) == 1 else field).replace(".", ".\n") for end, field in zip(ends, fields, strict=True)
-    ]
-
-
-def _value(plan: Plan, field: str) -> str:
-    """A plan's value of a field that was varied; a dash where it does nothing under the plan."""
-    from workbench.evaluate.grid import PRESET, spelled
-    from workbench.plan import fields as plan_fields
-    from workbench.plan.plan import without_effect
-
-    if field == PRESET:
-        return plan.preset
-    values = {plan_fields.show(plan[name]) for name in spelled(plan, field) if not without_effect(plan, name)}
-    return "/".join(sorted(values)) or "-"

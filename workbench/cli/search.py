@@ -232,19 +232,13 @@ def compare(o: Given) -> None:
 
 def _table(made: ManyComparisons) -> Table:
     """A row a query and plan; a query is named once."""
-    table = Table(header_style="bold")
-    for name in ("query", "plan", "first result"):
-        table.add_column(name, overflow="fold")
-    for name in ("hits", "shared", "rbo"):
-        table.add_column(name, justify="right", no_wrap=True)
-    query = None
+    rows, query = [], None
     for row in made.frame().iter_rows(named=True):
-        if row["query"] != query and query is not None:
-            table.add_section()
-        cells = (row["plan"], row["top"] or "(nothing)", str(row["hits"]), str(row["shared"]), f"{row['rbo']:.2f}")
-        table.add_row(*(output.plain(cell) for cell in (row["query"] if row["query"] != query else "", *cells)))
+        figures = (str(row["hits"]), str(row["shared"]), f"{row['rbo']:.2f}")
+        rows.append((row["query"] if row["query"] != query else "", row["plan"], row["top"] or "(nothing)", *figures))
         query = row["query"]
-    return table
+    numbers = ("hits", "shared", "rbo")
+    return output.table(("query", "plan", "first result", *numbers), rows, right=numbers)
 
 
 @click.command()

@@ -34,9 +34,12 @@ _EXACT_UP_TO = 13  # 2 ** 13 sign patterns are fewer than RESAMPLES
 _BLOCK = 1 << 20
 _SAME = 1e-12
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
 
 def bootstrap_interval(
-    values: NDArray[np.float64], *, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0
+    values: Floats, *, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[float, float]:
     """Percentile bootstrap interval of the mean.
 
@@ -65,7 +68,7 @@ def known(low: float, high: float) -> tuple[float | None, float | None]:
     return (None, None) if math.isnan(low) else (low, high)
 
 
-def randomisation_test(differences: NDArray[np.float64], *, resamples: int = RESAMPLES, seed: int = 0) -> float:
+def randomisation_test(differences: Floats, *, resamples: int = RESAMPLES, seed: int = 0) -> float:
     """Two-sided p of a mean difference under random signs: exact for few differing queries, else sampled.
 
     Args:
@@ -146,7 +149,7 @@ class Difference:
 
 
 def paired_difference(
-    measure: str, names: tuple[str, str], first: NDArray[np.float64], second: NDArray[np.float64], *, seed: int = 0
+    measure: str, names: tuple[str, str], first: Floats, second: Floats, *, seed: int = 0
 ) -> Difference:
     """Compare two columns of per-query values, the same query in the same row: second minus first. `first`, `second`: float64
     (n,), n at least 1.
@@ -165,7 +168,7 @@ def paired_difference(
     )  # fmt: skip
 
 
-def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def holm(p: Floats) -> Floats:
     """p values corrected for the number of comparisons: Holm's step-down method.
 
     Holm: A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics 6(2), 1979.
@@ -183,9 +186,7 @@ def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
     return adjusted
 
 
-def randomisation_tests(
-    differences: NDArray[np.float64], *, resamples: int | None = None, seed: int = 0
-) -> NDArray[np.float64]:
+def randomisation_tests(differences: Floats, *, resamples: int | None = None, seed: int = 0) -> Floats:
     """Two-sided p of many mean differences over the same queries, all under the same random signs.
 
     Args:
@@ -210,11 +211,6 @@ def randomisation_tests(
 
 _LEAST = 500  # samples, however many plans there are
 _WORK = 6e8  # multiplications: part of a second
-_BLOCK = 1 << 20
-_SAME = 1e-12
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
