@@ -62,7 +62,6 @@ class Pooled:
         targets: int64 (t,), the first row of each judged key that was retrieved.
         grades: int64 (t,), aligned.
         twice: Some text stands in more than one row.
-        twins: Some text stands in rows of more than one document.
         shared: Some text stands in rows of several keys of which one is judged or left out: which one counts depends on
             dedupe.
         merged: Keys are not the documents one to one.
@@ -76,7 +75,6 @@ class Pooled:
     judged: tuple[str, ...]
     grades: NDArray[np.int64]
     twice: bool
-    twins: bool
     shared: bool
     merged: bool
 
@@ -214,7 +212,6 @@ class Pool:
         judged = [(first[key], key, grade) for key, grade in qrels.items() if key in first]
         _, place, number = np.unique(columns.text_keys, return_inverse=True, return_counts=True)
         again = np.flatnonzero(number[place] > 1)
-        twins = {(int(place[r]), int(columns.document_numbers[r])) for r in again.tolist()}
         return Pooled(
             topic.query_id,
             retrieved,
@@ -224,7 +221,6 @@ class Pool:
             tuple([key for _, key, _ in judged]),
             np.array([grade for _, _, grade in judged], np.int64),
             bool(len(again)),
-            len(twins) > len({text for text, _ in twins}),
             _shared(place[again], [keys[row] or ("",) for row in again.tolist()], {"", *qrels}),
             single is None or not _one_to_one(single, columns.document_ids),
         )
@@ -431,7 +427,7 @@ def one_by_one(pooled: Pooled, plan: Plan) -> bool:
         return True
     if pooled.shared and plan["dedupe"]:
         return True
-    return bool(plan["fusion.unit"] == "document" and (pooled.merged or (pooled.twins and plan["dedupe"])))
+    return bool(plan["fusion.unit"] == "document" and (pooled.merged or (pooled.twice and plan["dedupe"])))
 
 
 def _laid(pooled: Pooled, candidates: Candidates) -> Judged:

@@ -70,26 +70,24 @@ def score(
     Args:
         measures: m names in their one spelling.
         depth: Documents of a ranking that are looked at.
-        values: float64 (p, queries, m), changed in place; a query without a NaN is done already.
+        values: float64 (p, queries, m), NaN, changed in place.
     """
     needs, keys = pool.needs(plans)
     members = {key: np.array([n for n, own in enumerate(keys) if own == key], np.int64) for key in needs}
-    left = [n for n in range(len(pool)) if np.isnan(values[:, n]).any()]
     begun = time.monotonic()
     block: list[tuple[int, dict[tuple[object, ...], Pooled | None]]] = []
     try:
-        for done, n in enumerate(left, 1):
+        for n, topic in enumerate(pool.topics):
             if stop is not None and stop():
                 raise KeyboardInterrupt
             answers: dict[tuple[object, ...], Answer] = {}
-            block.append((n, {key: pool.ask(pool.topics[n], need, answers) for key, need in needs.items()}))
+            block.append((n, {key: pool.ask(topic, need, answers) for key, need in needs.items()}))
             rows = sum(len(q.keys) for _, asked in block for q in asked.values() if q is not None)
-            if rows > _ROWS or done == len(left):
+            if rows > _ROWS or n + 1 == len(pool):
                 _measure(pool, block, plans, members, measures, depth, values)
                 block.clear()
             if tell is not None:
-                before = len(pool) - len(left)
-                tell(Progress.since(begun, "sweep", before + done, len(pool), pool.topics[n].text, before))
+                tell(Progress.since(begun, "sweep", n + 1, len(pool), topic.text))
     except KeyboardInterrupt:
         _measure(pool, block, plans, members, measures, depth, values)
         return False
@@ -260,46 +258,50 @@ class Sweep:
         import polars as pl
 
         means, column = self.means(), self.column()
+        order = sorted(range(len(self.plans)), key=lambda n: (-means[n], n))[:most]
+        ends = [known(*bootstrap_interval(column[n], seed=self.seed)) for n in order]
         differences = column - column[0]
-        wins, losses = (np.count_nonzero(part > 1e-12, axis=1).tolist() for part in (differences, -differences))
+        wins, losses = (np.count_nonzero(part > 1e-12, axis=1)[order] for part in (differences, -differences))
         p, adjusted = self._tests
-        rows: list[dict[str, Any]] = []
-        for n in sorted(range(len(self.plans)), key=lambda n: (-means[n], n))[:most]:
-            low, high = known(*bootstrap_interval(column[n], seed=self.seed))
-            rows.append(
-                {
-                    "rank": len(rows) + 1,
-                    "plan": str(self.plans[n]),
-                    "changes": self.changes(n),
-                    "mean": float(means[n]),
-                    "low": low,
-                    "high": high,
-                    "difference": float(means[n] - means[0]),
-                    "wins": wins[n],
-                    "losses": losses[n],
-                    "ties": len(self.query_ids) - wins[n] - losses[n],
-                    "p": float(p[n]) if n else None,
-                    "p_holm": float(adjusted[n]) if n else None,
-                }
-            )
-        texts, numbers = ("plan", "changes"), ("rank", "wins", "losses", "ties")
-        kinds = {name: pl.String if name in texts else pl.Int64 if name in numbers else pl.Float64 for name in rows[0]}
-        return pl.DataFrame(rows, schema=kinds)
+        fractions = {
+            "mean": means[order],
+            "low": [low for low, _ in ends],
+            "high": [high for _, high in ends],
+            "difference": means[order] - means[0],
+            "p": [float(p[n - 1]) if n else None for n in order],
+            "p_holm": [float(adjusted[n - 1]) if n else None for n in order],
+        }
+        made = {name: pl.Series(values, dtype=pl.Float64) for name, values in fractions.items()}
+        counts = {"wins": wins, "losses": losses, "ties": len(self.query_ids) - wins - losses}
+        texts = {"plan": [str(self.plans[n]) for n in order], "changes": [self.changes(n) for n in order]}
+        columns = (
+            "rank",
+            "plan",
+            "changes",
+            "mean",
+            "low",
+            "high",
+            "difference",
+            "wins",
+            "losses",
+            "ties",
+            "p",
+            "p_holm",
+        )
+        return pl.DataFrame({"rank": np.arange(1, len(order) + 1), **texts, **counts, **made}).select(columns)
+
+    @cached_property
+    def _tests(self) -> tuple[Floats, Floats]:
+        """p of every plan but the baseline against it, and corrected by Holm over all of them."""
+        column = self.column()
+        p = randomisation_tests(column[1:] - column[0], seed=self.seed) if len(column) > 1 else np.zeros(0)
+        return p, holm(p)
 
     def changes(self, n: int) -> str:
         """What differs between a plan and the baseline, as `field=value` words; `baseline` where nothing does."""
         names = dict.fromkeys([name for name, _ in (*self.plans[n], *self.baseline)])
         differing = [f for f in names if self.plans[n][f] != self.baseline[f]]
         return " ".join(f"{f}={plan_fields.show(self.plans[n][f])}" for f in differing) or "baseline"
-
-    @cached_property
-    def _tests(self) -> tuple[Floats, Floats]:
-        """p of every plan against the baseline, and corrected by Holm over all of them; 1 for the baseline itself."""
-        p, adjusted = np.ones(len(self.plans)), np.ones(len(self.plans))
-        if len(self.plans) > 1:
-            p[1:] = randomisation_tests(self.column()[1:] - self.column()[0], seed=self.seed)
-            adjusted[1:] = holm(p[1:])
-        return p, adjusted
 
     def per_query(self) -> pl.DataFrame:
         """One row a query: query_id, query, baseline, best, held_out (null without folds), difference (best minus baseline),
