@@ -7,8 +7,8 @@ sent.
 The time-out is one for the whole call, retry included. A client's own time-out starts again with each byte, so a server
 that trickles would hold a search for as long as it likes. So the call runs in an event loop on a thread of its own, where it
 can be cancelled wherever it stands; the caller waits a little longer than the time-out and no more, even if the thread is
-stuck where nothing cancels it (a name lookup). There is one retry, after a fault that may pass (no connection, 408, 409, 429,
-5xx), as late as the server asks if that leaves time.
+stuck where nothing cancels it (a name lookup). There is one retry, by the client, after a fault that may pass (no
+connection, 408, 409, 429, 5xx), as late as the server asks.
 
 What is asked of a chat model, and how its answer is read: pure text in and out.
 
@@ -26,7 +26,6 @@ import json
 import math
 import re
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import lru_cache
@@ -40,8 +39,6 @@ from workbench.assist.models import PREFIX as PREFIX
 from workbench.assist.models import Floats
 from workbench.errors import AssistError
 
-_PASSING = frozenset({408, 409, 429})
-_PAUSE_SECONDS = 0.5
 _GRACE_SECONDS = 1.0
 _MOST_BYTES = 1 << 20
 _SUFFIX = "/chat/completions"
@@ -95,7 +92,6 @@ class Endpoint:
             raise self._late() from exc
 
     async def _in_time(self, messages: list[dict[str, str]]) -> str:
-        deadline = time.monotonic() + self.seconds
         key = self._key or "none"
         # No redirects: passages go where the setting says and nowhere else.
         http = self._http.AsyncClient(verify=_certificates(), timeout=self.seconds, follow_redirects=False)
@@ -106,15 +102,15 @@ class Endpoint:
                     api_key=key,
                     base_url=self._url,
                     timeout=self.seconds,
-                    max_retries=0,
+                    max_retries=1,
                     default_headers={"Authorization": f"Bearer {key}"},
                     http_client=http,
                 ) as client,
             ):
                 # The client would take these from the environment, where they are meant for another service.
                 client.organization = client.project = None
-                return _content(await self._with_retry(client, messages, deadline), self)
-        except (TimeoutError, self._client.APITimeoutError) as exc:
+                return _content(await self._answer(client, messages), self)
+        except (TimeoutError, self._client.APITimeoutError, self._http.TimeoutException) as exc:
             raise self._late() from exc
         except self._client.APIStatusError as exc:
             raise self._refused(exc) from exc
@@ -124,26 +120,21 @@ class Endpoint:
                 "Check endpoint_url and that the server runs",
             ) from exc
 
-    async def _with_retry(self, client: Any, messages: list[dict[str, str]], deadline: float) -> bytes:
-        retried = False
+    async def _answer(self, client: Any, messages: list[dict[str, str]]) -> bytes:
+        """The client asks again once after a fault that may pass; here an answer that broke off is asked for again."""
+        broken = False
         while True:
-            with_temperature = self._with_temperature
+            temperature = {"temperature": 0} if self._with_temperature else {}
             try:
-                return await self._send(client, messages, {"temperature": 0} if with_temperature else {})
-            except (self._client.APIError, self._http.HTTPError) as exc:
-                status = getattr(exc, "status_code", None)
-                if status == 400 and with_temperature and "temperature" in str(exc):
-                    self._with_temperature = False
-                    continue
-                passing = status is None or status in _PASSING or status >= 500
-                pause = _pause(exc)
-                late = isinstance(exc, (self._client.APITimeoutError, self._http.TimeoutException))
-                if retried or late or not passing or time.monotonic() + pause >= deadline:
-                    if late:
-                        raise self._late() from exc
+                return await self._send(client, messages, temperature)
+            except self._client.BadRequestError as exc:
+                if not temperature or "temperature" not in str(exc):
                     raise
-            retried = True
-            await asyncio.sleep(pause)
+                self._with_temperature = False
+            except self._http.HTTPError as exc:
+                if broken or isinstance(exc, self._http.TimeoutException):
+                    raise
+                broken = True
 
     async def _send(self, client: Any, messages: list[dict[str, str]], more: dict[str, Any]) -> bytes:
         """The body of the answer; never more than a megabyte of it."""
@@ -278,16 +269,6 @@ def _content(body: bytes, endpoint: Endpoint) -> str:
     if not isinstance(content, str) or not content.strip():
         raise AssistError(f"The model {endpoint.model} answered nothing", "Try again, or choose another model")
     return content
-
-
-def _pause(exc: BaseException) -> float:
-    """Seconds to wait before the retry: what the server asks for, if it does so in seconds."""
-    response = getattr(exc, "response", None)
-    try:
-        asked = float(response.headers.get("retry-after", "")) if response is not None else _PAUSE_SECONDS
-    except ValueError:
-        return _PAUSE_SECONDS
-    return asked if asked >= 0 else _PAUSE_SECONDS
 
 
 def _cause(exc: BaseException) -> str:

@@ -79,6 +79,7 @@ Characters = Annotated[
     ),
 ]
 Passages = Annotated[int | None, Field(ge=1, description="How many passages with text; the others are only cited.")]
+Open = Annotated[_Text, Field(description="Code or text that is open: names in it help the search by meaning.")]
 Limit = Annotated[int | None, Field(ge=1, description="How many results; empty: the plan's (10).")]
 
 
@@ -124,9 +125,7 @@ class CorpusTools:
         limit: Limit = None,
         filters: Filters = None,
         plan: PlanText = "",
-        editor_text: Annotated[
-            _Text, Field(description="Code or text that is open: names in it help the search by meaning.")
-        ] = "",
+        editor_text: Open = "",
         include_memory: Memory = False,
         expand_neighbors: Neighbors = False,
         sensitivity: Sensitivity = "",
@@ -214,9 +213,7 @@ class CorpusTools:
     def search_examples(
         self,
         query: Annotated[_Text, Field(description="What the example should do, as a question or in words.")],
-        editor_text: Annotated[
-            _Text, Field(description="Code or text that is open: names in it help the search by meaning.")
-        ] = "",
+        editor_text: Open = "",
         limit: Annotated[int, Field(ge=1, le=MOST_PASSAGES, description="How many examples at most.")] = 5,
         plan: Annotated[_Text, Field(description="A preset's name, or one with changed fields. Empty: pages.")] = "",
     ) -> Annotated[CallToolResult, ExamplesAnswer]:
@@ -293,12 +290,10 @@ class CorpusTools:
         found = self._corpus.memories().iter_rows(named=True)
         chosen = [row for row in found if ids is None or row["id"] in ids][:limit]
         made = [
-            MemoryAnswer(
-                id=row["id"], created_at=row["created_at"].isoformat() if row["created_at"] else "", text=row["text"]
-            )
-            for row in chosen
+            MemoryAnswer(id=m["id"], created_at=m["created_at"].isoformat() if m["created_at"] else "", text=m["text"])
+            for m in chosen
         ]
-        said = status or f"{len(made):,} {'memory' if len(made) == 1 else 'memories'}, the newest first"
+        said = status or f"{counted(len(made), 'memory|memories')}, the newest first"
         answer = MemoriesAnswer(status=said, memories=made)
         return _result(answer, answers.memories_text(answer))
 
