@@ -160,24 +160,17 @@ def _parts(folder: Path, split: str | None) -> tuple[Path, Path | None]:
     """The qrels file and the queries file of a folder. Raises JudgmentError where the choice is open."""
     found = {p.stem: p for p in sorted((folder / "qrels").glob("*.tsv"))}
     found.update({p.name[len("qrels.") : -len(".tsv")]: p for p in sorted(folder.glob("qrels.*.tsv"))})
-    plain = [
-        p for p in (folder / "qrels.tsv", folder / "qrels.csv", folder / "qrels.txt", folder / "qrels") if p.is_file()
-    ]
-    if split is not None:
-        if split not in found and not (split == "test" and plain):
-            known = ", ".join([*(["test"] if plain else []), *found]) or "none"
-            raise JudgmentError(f"{folder} has no split {split!r}", f"Its splits are: {known}")
-        qrels = found.get(split) or plain[0]
-    elif plain:
-        qrels = plain[0]
-    elif "test" in found or len(found) == 1:
-        qrels = found.get("test") or next(iter(found.values()))
-    elif found:
+    plain = next((folder / n for n in ("qrels.tsv", "qrels.csv", "qrels.txt", "qrels") if (folder / n).is_file()), None)
+    splits = {**({"test": plain} if plain else {}), **found}
+    if split is not None and split not in splits:
+        known = ", ".join(splits) or "none"
+        raise JudgmentError(f"{folder} has no split {split!r}", f"Its splits are: {known}")
+    if not splits:
+        remedy = "It should have qrels.tsv or qrels/test.tsv, and queries.jsonl beside it"
+        raise JudgmentError(f"{folder} holds no qrels", remedy)
+    if split is None and plain is None and "test" not in found and len(found) > 1:
         raise JudgmentError(f"{folder} has several splits", "Choose one with split=: " + ", ".join(found))
-    else:
-        raise JudgmentError(
-            f"{folder} holds no qrels", "It should have qrels.tsv or qrels/test.tsv, and queries.jsonl beside it"
-        )
+    qrels = splits[split] if split else plain or splits.get("test") or next(iter(splits.values()))
     names = [f"queries.{split}.jsonl", _QUERIES, "queries.tsv", "topics.txt", "topics.tsv", "topics"]
     queries = next((folder / n for n in names if (folder / n).is_file()), None)
     return qrels, queries
