@@ -31,7 +31,6 @@ from collections.abc import Sequence
 import numpy as np
 
 import workbench as wb
-from workbench.assist import endpoint as module
 from workbench.assist.endpoint import (
     CONTEXT_CHARACTERS,
     PASSAGE_CHARACTERS,
@@ -58,7 +57,7 @@ TEXTS = ["about cats", "about dogs", "about retries"]
 def _no_proxy_no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(module, "_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
 
 
 def at(server: Server, seconds: float = 10.0, key: str = KEY) -> Endpoint:

@@ -181,20 +181,19 @@ def demo(o: Given) -> None:
             answers.extend(tour.ask(corpus))
     if o.as_json:
         report = {n: value for n, value in report_dict(built.report).items() if n != "files"}
-        found = (
-            {"check": [_contender(c) for c in contenders]} if o.run_check else {"answers": [asdict(a) for a in answers]}
-        )
-        output.print_json({"corpus": str(built.corpus), "report": report, **found})
+        found: dict[str, Any] = {"corpus": str(built.corpus), "report": report}
+        if o.run_check:
+            names = ("name", "measures", "against_hybrid")
+            rows = ((c.name, c.evaluation.frame().to_dicts(), c.against and c.against.verdict) for c in contenders)
+            found["check"] = [dict(zip(names, row, strict=True)) for row in rows]
+        else:
+            found["answers"] = [asdict(a) for a in answers]
+        output.print_json(found)
     elif o.run_check:
         _print_check(contenders)
     else:
         _print_answers(answers)
         output.line(f"Open it: workbench app --corpus {shlex.quote(str(built.corpus))}")
-
-
-def _contender(contender: Contender) -> dict[str, Any]:
-    verdict = contender.against.verdict if contender.against is not None else None
-    return {"name": contender.name, "measures": contender.evaluation.frame().to_dicts(), "against_hybrid": verdict}
 
 
 def _print_answers(answers: Sequence[Answered]) -> None:

@@ -117,7 +117,8 @@ class Pool:
         """What must be retrieved for these plans: needs by key, and each plan's key."""
         for plan in plans:
             check_principal(plan, self.principal)
-        keys = [self._key(plan) for plan in plans]
+        bases = ("grep", "keyword", "vector")
+        keys: list[tuple[object, ...]] = [tuple(self._source_key(plan, b) for b in bases) for plan in plans]
         members: dict[tuple[object, ...], list[Plan]] = {}
         for key, plan in zip(keys, plans, strict=True):
             members.setdefault(key, []).append(plan)
@@ -139,9 +140,6 @@ class Pool:
     def _own_sources(self, plan: Plan) -> tuple[str, ...]:
         """The plan's sources, without grep where it only joins."""
         return plan.sources if self.mode == "hybrid" else sources_of(plan, self.mode, "", "")
-
-    def _key(self, plan: Plan) -> tuple[object, ...]:
-        return tuple(self._source_key(plan, base) for base in ("grep", "keyword", "vector"))
 
     def _source_key(self, plan: Plan, base: str) -> tuple[object, ...]:
         own: tuple[object, ...] = tuple(plan[name] for name in RETRIEVAL[base])

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.errors import UsageError
+from workbench.errors import UsageError, counted
 from workbench.judgments.log import KNOWN_ITEM, MACHINE
 
 WEIGHTS = ("none", "linear", "quadratic")
@@ -45,11 +45,12 @@ class Agreement:
         who = " and ".join(self.judges) if len(self.judges) == 2 else f"{len(self.judges)} judges"
         if not self.items:
             return f"{who} have graded nothing in common"
-        things = f"{self.items} passage{'s' if self.items != 1 else ''}"
-        said = f"{who} agree on {self.observed:.0%} of {things}"
+        said = f"{who} agree on {self.observed:.0%} of {counted(self.items, 'passage')}"
         if math.isnan(self.kappa):
             return f"{said}; kappa is not defined, since only one grade was used"
-        return f"{said}: {self.method}'s kappa {self.kappa:.2f} ({_word(self.kappa)})"
+        names = ("slight", "fair", "moderate", "substantial", "almost perfect")
+        word = "worse than chance" if self.kappa < 0 else names[bisect_left((0.2, 0.4, 0.6, 0.8), self.kappa)]
+        return f"{said}: {self.method}'s kappa {self.kappa:.2f} ({word})"
 
 
 def cohen(first: Sequence[int], second: Sequence[int], weights: str = "none") -> float:
@@ -119,8 +120,3 @@ def _cost(a: int, b: int, weights: str) -> float:
     if weights == "none":
         return float(a != b)
     return float(abs(a - b) if weights == "linear" else (a - b) ** 2)
-
-
-def _word(kappa: float) -> str:
-    names = ("slight", "fair", "moderate", "substantial", "almost perfect")
-    return "worse than chance" if kappa < 0 else names[bisect_left((0.2, 0.4, 0.6, 0.8), kappa)]
