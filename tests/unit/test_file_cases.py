@@ -224,6 +224,9 @@ CASES: dict[str, tuple[str, bytes | str, list[str], list[str]]] = {
     "chart and box in XLS": ("a.xls", file_makers.xls({"S": [["Crate", 12.0]]}, ("Tonnage of quays", "boxed")), ["Crate | 12", "Tonnage of quays", "boxed"], []),
     "a workbook put into DOC": ("a.doc", doc([("words\r", b"")], more={"ObjectPool/_1/Workbook": stream_of(file_makers.xls({"S": [["Crate", 12.0]]}))}),
                                 ["words", "Crate | 12"], []),
+    "a slide of PPT that is not shown": ("a.ppt", file_makers.ppt([("Harbour", "body", "")], hidden=True), ["# Harbour (hidden slide)", "body"], []),
+    "a damaged chart in PPT": ("a.ppt", file_makers.ppt([("Harbour", "body", "")], chart=file_makers.ole({"Workbook": b"\x85\0\x02\0??"})),
+                               ["Harbour", "body"], []),
     "chart in PPT": ("a.ppt", file_makers.ppt([("Harbour", "body", "")], chart=file_makers.xls({"S": [["North", 12.0]]}, ("Tonnage of quays", "boxed"))),
                      ["Tonnage of quays", "North"], []),
     "OpenDocument chart in PPT": ("a.ppt", file_makers.ppt([("Harbour", "body", "")], chart=file_makers.ole({"package_stream": zipped({"content.xml":

@@ -361,7 +361,7 @@ class _Presentation:
         lists = {r.instance: r for r in records if r.kind == _LIST}
         self._embedded: dict[int, int] = {}  # number of an object that is put on slides -> which record holds it
         for record in (r for held in records if held.kind == _OBJECT_LIST for r in self._inside(held) if r.holds):
-            for atom in (r for r in self._inside(record) if r.kind == _OBJECT_ATOM):
+            for atom in (r for r in self._inside(record) if r.kind == _OBJECT_ATOM and r.end - r.start >= 24):
                 _, _, number, _, at, _ = struct.unpack_from("<6I", data, atom.start)
                 self._embedded[number] = at
         self._slides = list(self._listed(lists.get(_SLIDES)))
@@ -376,7 +376,7 @@ class _Presentation:
             texts = list(self._texts(slide, listed.texts)) if slide.kind == _SLIDE else listed.texts
             title = next((words for kind, words in texts if kind in _TITLE_KINDS and words.strip()), "")
             show = next((r for r in self._inside(slide) if r.kind == _SHOW), None)
-            secret = show is not None and bool(self._data[show.start + 10] & 4)
+            secret = show is not None and show.end - show.start > 10 and bool(self._data[show.start + 10] & 4)
             hidden += [str(number)] * secret
             writer.apart()
             if title or secret:
@@ -411,7 +411,7 @@ class _Presentation:
             elif record.kind == _OBJECT_AT:
                 held = self._objects.get(self._embedded.get(self._number(record.start), -1), -1)
                 if held >= 0:
-                    yield _DRAWN, self._drawn(self._record(held, len(self._data), _OBJECT))
+                    yield _DRAWN, self._drawn(held)
             elif record.holds and depth < _DEEPEST:
                 yield from self._texts(record, outline, depth + 1)
 
@@ -427,12 +427,13 @@ class _Presentation:
             elif record.kind in (_CHARS, _BYTES):
                 yield kind, self._words(record)
 
-    def _drawn(self, record: _Record) -> str:
-        """The words of a chart or workbook on a slide: an OLE file of its own, mostly packed."""
+    def _drawn(self, at: int) -> str:
+        """The words of a chart or workbook on a slide: an OLE file of its own, mostly packed; "" where it is damaged."""
         import olefile
 
-        data = self._data[record.start : record.end]
-        with contextlib.suppress(zlib.error, OSError):
+        with contextlib.suppress(zlib.error, OSError, LookupError, ValueError, RuntimeError, struct.error):
+            record = self._record(at, len(self._data), _OBJECT)
+            data = self._data[record.start : record.end]
             data = zlib.decompressobj().decompress(data[4:], _MOST_READ << 22) if record.instance else data
             self._spend(len(data) // 100)
             with olefile.OleFileIO(data) as ole:

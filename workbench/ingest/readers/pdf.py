@@ -254,7 +254,8 @@ def _bodies(part: bytes, numbers: set[bytes], plain: bool) -> Iterator[bytes]:
 
 
 def _layer_name(plain: bytes | None, digits: bytes | None) -> str:
-    raw = re.sub(rb"\\(.)", rb"\1", plain) if plain is not None else bytes.fromhex((digits or b"").decode("ascii"))
+    pairs = re.sub(rb"\s", b"", digits or b"").decode("ascii")
+    raw = re.sub(rb"\\(.)", rb"\1", plain) if plain is not None else bytes.fromhex(pairs + "0" * (len(pairs) % 2))
     return raw[2:].decode("utf-16-be", "replace") if raw.startswith(b"\xfe\xff") else raw.decode("latin-1")
 
 

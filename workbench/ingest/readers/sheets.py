@@ -13,6 +13,7 @@ import io
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -353,7 +354,9 @@ def read_xls(source: Source) -> Iterator[Parsed | Problem]:
     writer = TextWriter()
     hidden: list[str] = []
     whole = book.mem[book.base : book.base + book.stream_len] if book.biff_version >= 80 else b""
-    drawings = dict(_drawings(whole))
+    drawings: dict[str, list[str]] = {}
+    with suppress(struct.error, IndexError):  # what is damaged here costs no cell
+        drawings.update(_drawings(whole))
     for name in book.sheet_names():
         sheet = book.sheet_by_name(name)
         if hasattr(sheet, "nrows"):
