@@ -354,30 +354,26 @@ class RedactedRecords(StoredRecords):
             return scope
         kept = self._unmasked.get(scope.key)
         if kept is None:
-            gone = self._masking(np.flatnonzero(scope.allowed_documents).tolist(), named)
-            documents, allowed = scope.allowed_documents.copy(), scope.allowed.copy()
-            for number in gone:
-                documents[number] = False
-                allowed[self.records_of(number)] = False
+            documents = scope.allowed_documents.copy()
+            for some in self._some(np.flatnonzero(documents)):
+                shown = self._redactor.many(some)
+                for number, stored in zip(some, super().headers(some), strict=True):
+                    own = shown[number]
+                    documents[number] = not own.changed or all(
+                        _value(stored, f) == _value(own.document, f) for f in named
+                    )
+            allowed = scope.allowed & documents[self.arrays.records["document_number"]]
             for mask in (documents, allowed):
                 mask.flags.writeable = False
             key = json.dumps([*json.loads(scope.key), "masked"])
-            kept = replace(scope, allowed=allowed, allowed_documents=documents, key=key)
-            self._unmasked[scope.key] = kept
+            kept = self._unmasked[scope.key] = replace(scope, allowed=allowed, allowed_documents=documents, key=key)
         return kept
 
-    def _masking(self, numbers: Sequence[int], fields: Collection[str]) -> list[int]:
-        """Documents of whose fields one is masked."""
-        gone = []
+    @staticmethod
+    def _some(numbers: NDArray[np.int64]) -> Iterator[list[int]]:
+        """So many documents as are kept at once."""
         for start in range(0, len(numbers), _KEPT // 2):
-            some = numbers[start : start + _KEPT // 2]
-            shown = self._redactor.many(some)
-            for number, stored in zip(some, super().headers(some), strict=True):
-                if shown[number].changed and any(
-                    _value(stored, f) != _value(shown[number].document, f) for f in fields
-                ):
-                    gone.append(number)
-        return gone
+            yield numbers[start : start + _KEPT // 2].tolist()
 
     def distinct(self, scope: Scope) -> Scope:
         """The scope itself: of two documents with one text perhaps only one is masked."""
@@ -388,10 +384,10 @@ class RedactedRecords(StoredRecords):
         info = dict(super().info(scope))
         if scope.key not in self._digests:
             seen = scope.visible_documents
-            numbers = list(range(self.documents_total)) if seen is None else np.flatnonzero(seen).tolist()
+            numbers = np.arange(self.documents_total)[slice(None) if seen is None else seen]
             state = hashlib.blake2b(json.dumps(info["encoders"], sort_keys=True).encode(), digest_size=16)
-            for start in range(0, len(numbers), _KEPT // 2):
-                for d in self.headers(numbers[start : start + _KEPT // 2]):
+            for some in self._some(numbers):
+                for d in self.headers(some):
                     state.update(f"{d.document_id} {d.sha256} {d.sensitivity}\n".encode())
             self._digests[scope.key] = state.hexdigest()
         return info | {"digest": self._digests[scope.key]}
