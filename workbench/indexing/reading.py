@@ -1,6 +1,6 @@
 """Reading files into documents, records and the parts of their vectors, here or in helper processes.
 
-A helper is a process of our own (`python -m workbench.indexing.worker`) at the other end of a connection, not a multiprocessing
+A helper is a process of our own (`serve`) at the other end of a connection, not a multiprocessing
 pool: a pool would run the caller's script again in every child, and would hang when a reader's C library crashes. Here a crash
 costs the one file, which is reported, and a new helper goes on; so does a reader that loops (`max_read_seconds`) or eats the
 memory (`max_read_memory_mb`). A helper ends by itself when its connection closes, so a killed run leaves none behind. Results
@@ -11,13 +11,14 @@ records is never held as a whole.
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from multiprocessing.connection import Pipe, wait
+from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 
 from workbench import settings
@@ -230,7 +231,7 @@ class _Helper:
         self.connection, theirs = Pipe()
         package = str(Path(__file__).resolve().parents[2])
         self.process: subprocess.Popen[bytes] | None = subprocess.Popen(
-            [sys.executable, "-m", "workbench.indexing.worker", str(theirs.fileno())],
+            [sys.executable, "-c", f"from {__name__} import serve; serve()", str(theirs.fileno())],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
@@ -285,3 +286,41 @@ class _Helper:
             process.kill()
             process.wait()
             self.connection.close()
+
+
+def _limit_memory(megabytes: int) -> None:
+    """Let this process take no more than that beyond what it has, in units of 2**20 bytes.
+
+    What counts is private writable memory (`RLIMIT_DATA`): mapped files and reserved addresses cost nothing. Python then
+    raises MemoryError; a C library may end the process. Either costs the one file.
+    """
+    status = Path("/proc/self/status")
+    lines = status.read_text(encoding="ascii", errors="replace").splitlines() if status.exists() else []
+    held = next((int(line.split()[1]) << 10 for line in lines if line.startswith("VmData:")), 0)
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = held + (megabytes << 20)
+    resource.setrlimit(resource.RLIMIT_DATA, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def serve() -> None:
+    """A helper process, until its connection ends. It is sent a `Cutting`, which it answers by None or by the error that ends the
+    run (the tokenizer cannot be loaded); then `Task`s, each answered by batches and an `Outcome`.
+    """
+    connection: Connection[Batch | Outcome | WorkbenchError | None, Cutting | Task] = Connection(int(sys.argv[1]))
+    try:
+        cutting = connection.recv()
+        assert isinstance(cutting, Cutting)
+        try:
+            counter = make_counter(cutting.encoder)
+        except WorkbenchError as exc:
+            connection.send(exc)
+            return
+        _limit_memory(int(settings.get("max_read_memory_mb")))
+        connection.send(None)
+        while True:
+            task = connection.recv()
+            assert isinstance(task, Task)
+            for item in read_task(task, cutting, counter, lambda: connection.send(())):
+                connection.send(item)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return

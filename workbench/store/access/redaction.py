@@ -422,32 +422,23 @@ class ShownPostings(PostingsReader):
         return kept | shown
 
     def _as_shown(self, matcher: Matcher, found: Postings) -> Postings:
-        new = found.records[self._looked[found.records] == 0]
-        masked = found.records[self._looked[found.records] == 2]
-        texts = dict(self._texts(np.concatenate((new, masked)).tolist()))
-        if not texts:
-            return found
         tfs = np.array(found.tfs)
-        places = np.searchsorted(found.records, np.fromiter(texts, np.int64, len(texts)))
-        tfs[places] = [occurrences(matcher, text) for text in texts.values()]
-        return Postings(found.records[tfs > 0], tfs[tfs > 0])
-
-    def _texts(self, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
-        """Number and shown text of those records where something is masked."""
-        for start in range(0, len(numbers), _KEPT // 2):
-            some = numbers[start : start + _KEPT // 2]
-            rows = self._records.rows(some)
+        places = np.flatnonzero(self._looked[found.records] != 1)
+        for start in range(0, len(places), _KEPT // 2):
+            some = places[start : start + _KEPT // 2]
+            rows = self._records.rows(found.records[some].tolist())
             documents = self._redactor.many([row.document_number for row in rows])
-            for number, row in zip(some, rows, strict=True):
+            for place, row in zip(some.tolist(), rows, strict=True):
                 document, chunk = documents[row.document_number], row.chunk
                 text, context = chunk.text, chunk.context
                 if document.changed:
                     text = document.document.text[chunk.start : chunk.end]
                     context = self._redactor.section(document, chunk.context)
-                same = text == chunk.text and context == chunk.context
-                self._looked[number] = 1 if same else 2
+                same = (text, context) == (chunk.text, chunk.context)
+                self._looked[row.number] = 1 if same else 2
                 if not same:
-                    yield number, f"{context}\n{text}"
+                    tfs[place] = occurrences(matcher, f"{context}\n{text}")
+        return Postings(found.records[tfs > 0], tfs[tfs > 0])
 
 
 class RedactedGrep(MappedGrep):
