@@ -1,4 +1,5 @@
-"""Which folder a file belongs to: roots stay what they were when a part of them, or more than them, is indexed.
+"""Which files are unchanged, which are to be read, and which have gone; what another choice of encoders costs; and which folder a
+file belongs to: roots stay what they were when a part of them, or more than them, is indexed.
 
 A root is a folder that was indexed; paths, citations and ids are relative to it. Indexing a folder or file inside a known root
 refreshes that part of it. Indexing a folder around a known root takes the root in: its files then belong to the new one, so
@@ -7,8 +8,6 @@ False): nothing else in it becomes readable.
 
 Two roots may hold the same relative path. The later one then gets a salt, its folder's name, which keeps the ids of its
 documents apart, and keeps it from then on.
-
-Which files are unchanged, which are to be read, and which have gone; and what another choice of encoders costs.
 """
 
 from __future__ import annotations

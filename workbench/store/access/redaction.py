@@ -1,17 +1,17 @@
-"""A policy that masks: what patterns match, or everything of some sensitivities; and how `corpus.yaml` asks for it.
+r"""A policy that masks: what patterns match, or everything of some sensitivities; and how `corpus.yaml` asks for it.
 
 ::
 
     policy:
       hide: [restricted]              # documents that nobody sees but whoever holds a role of `cleared`
-      mask: ['\b\\d{4}-\\d{4}-\\d{4}\b']  # RE2: what they match is masked in every document
+      mask: ['\b\d{4}-\d{4}-\d{4}\b']  # RE2: what they match is masked in every document
       mask_sensitivities: [confidential]  # all of such a document's text is masked; it is still found
       cleared: [admin]                # who sees everything as it is
 
 Each masked character becomes a block of the same width in characters; line breaks stay, so every line number stays true.
 
-A pattern masks what grep would find with it: a letter with marks however it is written, `\\w` and `\b` in every script. What RE2
-itself finds, with `\\w` and `\b` of ASCII, is masked too: a number between Japanese words has no border of their script.
+A pattern masks what grep would find with it: a letter with marks however it is written, `\w` and `\b` in every script. What RE2
+itself finds, with `\w` and `\b` of ASCII, is masked too: a number between Japanese words has no border of their script.
 
 Redaction at the border of the store: records, documents and passages leave it masked, so nothing behind it can leak them.
 
