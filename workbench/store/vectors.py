@@ -16,8 +16,7 @@ from __future__ import annotations
 import json
 import math
 import threading
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,8 +25,9 @@ import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
+from workbench.encode.protocol import Meter
 from workbench.errors import CorpusError, EncoderMismatch, UsageError
-from workbench.records import EncoderIdentity, Progress, ProgressCallback
+from workbench.records import EncoderIdentity, ProgressCallback
 from workbench.store.generations import damaged, unreadable
 from workbench.store.types import Scope, Scored
 
@@ -75,12 +75,12 @@ def build_vectors(
     width than `identity` says, or are not unit vectors.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    matrix = _write_matrix(folder / MATRIX, blocks, n, identity, _reporter("vectors", n, progress))
+    matrix = _write_matrix(folder / MATRIX, blocks, n, identity, Meter(progress, "vectors", n))
     target, warning = folder / GRAPH, ""
     target.unlink(missing_ok=True)
     try:
         if n:
-            build_graph(matrix, target, _reporter("graph", n, progress))
+            build_graph(matrix, target, Meter(progress, "graph", n))
     except Exception as exc:  # noqa: BLE001  the graph is an extra: whatever fails, the exact vectors answer
         target.unlink(missing_ok=True)
         reason = str(exc) or type(exc).__name__
@@ -91,7 +91,7 @@ def build_vectors(
     return warning
 
 
-def build_graph(matrix: Floats32, target: Path, report: Callable[[int], None]) -> None:
+def build_graph(matrix: Floats32, target: Path, meter: Meter) -> None:
     """Build the graph over all rows (at least one, of length 1) and write it. Raises whatever usearch raises."""
     from usearch.index import Index
 
@@ -100,14 +100,12 @@ def build_graph(matrix: Floats32, target: Path, report: Callable[[int], None]) -
     for start in range(0, count, _BLOCK):
         end = min(start + _BLOCK, count)
         index.add(np.arange(start, end, dtype=np.uint64), np.ascontiguousarray(matrix[start:end]), threads=1)
-        report(end)
+        meter.advance(end - start)
     index.save(str(target))
     index.reset()
 
 
-def _write_matrix(
-    path: Path, blocks: Iterable[Floats32], n: int, identity: EncoderIdentity, report: Callable[[int], None]
-) -> Floats32:
+def _write_matrix(path: Path, blocks: Iterable[Floats32], n: int, identity: EncoderIdentity, meter: Meter) -> Floats32:
     done = 0
     with path.open("wb") as file:
         header = {"descr": "<f4", "fortran_order": False, "shape": (n, identity.dim)}
@@ -131,21 +129,10 @@ def _write_matrix(
                 raise CorpusError(f"There are more vectors than the {n} records", "Index again")
             file.write(rows.tobytes())
             done += len(rows)
-            report(done)
+            meter.advance(len(rows))
     if done != n:
         raise CorpusError(f"There are {done} vectors for {n} records", "Index again")
     return np.asarray(np.load(path, mmap_mode="r" if n else None))
-
-
-def _reporter(step: str, total: int, progress: ProgressCallback | None) -> Callable[[int], None]:
-    begin = time.perf_counter()
-
-    def report(done: int) -> None:
-        if progress is not None:
-            rate = done / max(time.perf_counter() - begin, 1e-9)
-            progress(Progress(step, done, total, rate, (total - done) / rate if done else None))
-
-    return report
 
 
 class VectorIndex:
