@@ -94,9 +94,7 @@ class Manifest:
         counts: `documents`, `records`, `files` and `bytes`.
         parts: File below the generation's folder, with `/`, to size and digest.
         encoders: Key of the folder below `vectors/` to the encoder's identity; `encoder` is the corpus's own.
-        packages: Versions that built it.
         rules: Digest of the rules of access that every document was indexed under; None: not all under the same, or not known.
-        format: See `FORMAT`.
     """
 
     generation: str

@@ -91,13 +91,8 @@ _KEPT_RULES = 4
 
 
 class Generation:
-    """One generation, open for reading. Safe from several threads. Use `open_generation`.
-
-    Args:
-        corpus: The corpus folder.
-        files: Its open files, counted for this object; let go of when it is closed.
-        policy: What a sensitivity means for who asks; None shows every sensitivity.
-        rules: The corpus's rules of today; None leaves access as it was indexed.
+    """One generation, open for reading, under a policy (None shows every sensitivity) and the corpus's rules of today (None
+    leaves access as it was indexed). Safe from several threads. Use `open_generation`.
 
     Attributes:
         id, folder, manifest: Of the generation.

@@ -58,16 +58,10 @@ SELECT DISTINCT name, number, place FROM asked JOIN named USING (name) ORDER BY 
 
 
 class StoredRecords:
-    """The record store of one generation. Safe from several threads.
+    """The record store of one generation: its database, mapped columns and manifest. Safe from several threads.
 
-    Args:
-        connection: The generation's database, read-only.
-        columns: Its mapped columns.
-        manifest: Its manifest.
-        policy: What a sensitivity means for who asks.
-        access: Who sees documents under the corpus's rules of today: kinds of access, and each document's code among them,
-            int32 (d,). None: as they were indexed.
-        rules: These rules.
+    `policy` decides what a sensitivity means for who asks. `access` is who sees documents under the corpus's `rules` of
+    today: kinds of access, and each document's code among them, int32 (d,); None: as they were indexed.
     """
 
     def __init__(

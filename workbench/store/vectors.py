@@ -138,12 +138,8 @@ def _write_matrix(path: Path, blocks: Iterable[Floats32], n: int, identity: Enco
 class VectorIndex:
     """The vectors of one encoder, in a folder that `build_vectors` wrote. Read-only, safe from several threads.
 
-    Args:
-        folder: The folder.
-
-    Raises:
-        CorpusDamaged: A file is missing or not what `identity.json` says. A graph that is missing or of another size is
-            no error: exact search answers, and `warnings` says so.
+    Raises CorpusDamaged where a file is missing or not what `identity.json` says. A graph that is missing or of another size
+    is no error: exact search answers, and `warnings` says so.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -176,21 +172,13 @@ class VectorIndex:
         return len(self._matrix)
 
     def search(self, vector: Floats32, scope: Scope, depth: int, *, exact: str = "auto") -> Scored:
-        """The `depth` nearest allowed records by cosine.
+        """The `depth` nearest allowed records by cosine, in [-1, 1] as float64, score down then number up; `found` is the
+        number of allowed records. `vector` is float32 (dim,) of length 1. `exact` is `auto`: exact where that takes about 2
+        ms or where a mask leaves records out; `yes`; or `no`: approximate, except where records are hidden or the mask leaves
+        few. A `visible` mask always means exact.
 
-        Args:
-            vector: float32 (dim,), length 1.
-            scope: What may be returned. A `visible` mask always means exact.
-            depth: How many at most.
-            exact: `auto` is exact where that takes about 2 ms or where a mask leaves records out; `yes`; `no` is
-                approximate, except where records are hidden or the mask leaves few.
-
-        Returns:
-            Cosines in [-1, 1] as float64, score down then number up; `found` is the number of allowed records.
-
-        Raises:
-            EncoderMismatch: The vector has another number of dimensions.
-            UsageError: The vector is not finite, or `exact` is another word.
+        Raises EncoderMismatch where the vector has another number of dimensions, UsageError where it is not finite, or
+        `exact` is another word.
         """
         query = self._query(vector)
         rows = self._rows(scope)

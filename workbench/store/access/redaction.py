@@ -65,17 +65,10 @@ _LEFT_MARKS = re.compile(f"(?<={MASK})[{MARKS}]+")
 
 @dataclass(frozen=True, slots=True)
 class MaskPatterns:
-    """Masks what RE2 patterns match, and all of documents of some sensitivities, except for principals that are cleared.
-
-    Args:
-        patterns: Regular expressions in RE2's syntax, over the whole text; `^` and `$` are the borders of lines. They are
-            applied to title, URL and the values of the metadata as well.
-        sensitivities: Documents of these are masked whole.
-        hidden: Documents of these are not seen at all.
-        cleared: Roles whose holders see everything as it is.
-
-    Raises:
-        SettingError: RE2 refuses a pattern, or it matches the empty text.
+    """Masks what RE2 patterns match, in the whole text, title, URL and the values of the metadata (`^` and `$` are the
+    borders of lines), and all of documents of some `sensitivities`; documents of `hidden` ones are not seen at all.
+    Principals that hold a role of `cleared` see everything as it is. Raises SettingError where RE2 refuses a pattern, or it
+    matches the empty text.
     """
 
     patterns: tuple[str, ...] = ()

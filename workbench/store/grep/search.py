@@ -218,25 +218,19 @@ class MappedGrep:
         context: int,
         counts: str = "passages",
     ) -> GrepAnswer:
-        """Passages where any pattern matches, in the documents that the scope allows.
+        """Passages where any pattern matches, in the documents that the scope allows: the best, score down, then document
+        number up, then line up; files and lines are those found before the depth was applied.
 
         Args:
-            patterns: Text that stands for itself, or regular expressions; any of them may match. Repeated ones count once.
+            patterns: Text that stands for itself, or regular expressions in RE2's syntax (`regex`). Repeated ones count once.
             scope: What may be returned; only its `allowed` masks are used.
-            depth: Most passages returned, or chunks or documents that they stand for.
-            regex: Whether the patterns are regular expressions in RE2's syntax.
+            depth: Most passages returned, or chunks or documents that they stand for, as `counts` says. A search at a smaller
+                depth gives the beginning of a deeper one.
             case: `smart` (each pattern: sensitive only if it has a capital), `sensitive` or `ignore`.
             word: Match whole words only.
             context: Lines shown before and after a matched line.
-            counts: What the depth counts: `passages`, `chunks` or `documents`. A search at a smaller depth gives the
-                beginning of a deeper one.
 
-        Returns:
-            The best passages, score down, then document number up, then line up; files and lines are those found before
-            the depth was applied.
-
-        Raises:
-            QueryError: There is no pattern, one is empty, there are too many, RE2 refuses one, or one takes too long.
+        Raises QueryError where there is no pattern, one is empty, there are too many, RE2 refuses one, or one takes too long.
         """
         distinct = list(dict.fromkeys(patterns))
         if not distinct:

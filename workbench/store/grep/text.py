@@ -71,19 +71,15 @@ def build_text(folder: Path | str, texts: Iterable[str], progress: ProgressCallb
 
 
 class MappedText:
-    """The text file of a generation, read-only; safe from several threads, since nothing in it changes.
-
-    Args:
-        folder: Where `build_text` wrote.
+    """The text file of a generation, which `build_text` wrote; read-only, and safe from several threads, since nothing in it
+    changes.
 
     Attributes:
         data, lowered: The mapped bytes, and the same with ASCII capitals made small.
-        line_starts: int64 (lines + 1,), byte where each line of the file starts; the last is the file's size.
-        line_characters: int64 (lines + 1,), characters of the file before each line.
+        line_starts, line_characters: int64 (lines + 1,), byte where each line of the file starts, and the characters before it.
         first_lines: int64 (d + 1,), number in the file of each document's first line; the last is the number of lines.
 
-    Raises:
-        CorpusDamaged: A file is missing, or the files do not fit each other.
+    Raises CorpusDamaged where a file is missing, or the files do not fit each other.
     """
 
     def __init__(self, folder: Path | str) -> None:
