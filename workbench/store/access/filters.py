@@ -490,7 +490,8 @@ def _text_value(c: Condition, value: Value) -> str:
 
 
 _GLOB = re.compile(
-    r"(?P<folders>(?:(?<=/)|^)\*\*/)|(?P<all>\*\*)|(?P<some>\*)|(?P<one>\?)|(?P<group>\[!?(?:[^\]/\-]-[^\]/\-]|[^\]/\-])+\])"
+    r"(?P<folders>(?:(?<=/)|^)\*\*/)|(?P<all>\*\*)|(?P<some>\*)|(?P<one>\?)"
+    r"|(?P<group>\[(?P<not>!?)(?P<inside>(?:[^\]/\-]-[^\]/\-]|[^\]/\-])+)\])"
 )
 _GLOB_PATTERNS = {"folders": "(?:.*/)?", "all": ".*", "some": "[^/]*", "one": "[^/]"}
 
@@ -504,14 +505,13 @@ def glob_pattern(glob: str) -> str:
     while at < len(glob):
         match = _GLOB.match(glob, at)
         kind = match.lastgroup if match else None
-        if match and kind == "group" and not _runs_upwards(match[0]):
+        if match and kind == "group" and not _runs_upwards(match["inside"]):
             match = None  # `[z-a]` is not a group but these five characters
         if match is None:
             out.append(re.escape(glob[at]))
         elif kind == "group":
-            negated = match[0][1] == "!"
-            inside = re.sub(r"([\\\[\]&~|^])", r"\\\1", match[0][1 + negated : -1])
-            out.append(f"[{'^/' if negated else ''}{inside}]")
+            inside = re.sub(r"([\\\[\]&~|^])", r"\\\1", match["inside"])
+            out.append(f"[{'^/' if match['not'] else ''}{inside}]")
         else:
             out.append(_GLOB_PATTERNS[str(kind)])
         at = match.end() if match else at + 1
@@ -519,4 +519,4 @@ def glob_pattern(glob: str) -> str:
 
 
 def _runs_upwards(group: str) -> bool:
-    return all(low <= high for low, high in re.findall(r"(?s)(.)-(.)", group[1:-1]))
+    return all(low <= high for low, high in re.findall(r"(?s)(.)-(.)", group))
