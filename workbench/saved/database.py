@@ -16,8 +16,8 @@ A module that keeps something here declares a `Group` of tables with its own mig
 A migration that was released is never edited: add another one after it. Table names of a group begin with its name. Reading makes
 no file: where nobody has written, and where the folder cannot be written, there are empty tables.
 
-Each use opens a connection of its own and closes it (half a millisecond), so that threads and forked processes never share one,
-and a file that was replaced is never written.
+Each use opens a connection of its own and closes it (0.7 ms to read, some 5 ms to write), so that threads and forked processes
+never share one, and a file that was replaced is never written.
 """
 
 from __future__ import annotations
