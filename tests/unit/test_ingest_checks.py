@@ -107,7 +107,6 @@ def test_what_recognition_needs_is_named(program: Callable[[str, str], None], mo
 
 
 @pytest.mark.skipif(shutil.which("tesseract") is None, reason="needs Debian's tesseract-ocr")
-@pytest.mark.slow
 def test_words_are_recognised(tmp_path: Path) -> None:
     (document,) = recognised(saved(tmp_path, "a.pdf", scan("Nutmeg cargo")))
     assert "Nutmeg cargo" in document.document.text
