@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from visiting import choose, expect, settled
+from visiting import choose, expect, listening, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -287,7 +287,7 @@ def test_quick_moves_through_a_document_are_all_made(page: Any, server: str) -> 
     """Pressed faster than the address follows: each is made, Back undoes one, and a turned page keeps the document."""
     page.goto(f"{server}/document?{urlencode({'path': 'long.txt', 'q': 'word', 'lines': '1-1'})}")
     expect(page.get_by_text("8,000 matches", exact=True)).to_be_visible()
-    settled(page)
+    listening(page, "Next match")
     for n in range(1, 6):
         page.keyboard.press("n")
         expect(page.get_by_text(f"Match {n} of 8,000")).to_be_visible()  # drawn; the address may come later
@@ -296,5 +296,6 @@ def test_quick_moves_through_a_document_are_all_made(page: Any, server: str) -> 
     assert address(page) == {"path": "long.txt", "q": "word", "match": "5"}
     page.go_back()
     expect(page.get_by_text("Match 4 of 8,000")).to_be_visible()
+    listening(page, "Next match")
     page.keyboard.press("n")
     expect(page.get_by_text("Match 5 of 8,000")).to_be_visible()

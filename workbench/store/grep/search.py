@@ -57,8 +57,8 @@ _THREADS = 2
 _AT_ONCE = 8
 _BLOCK_BYTES = 1 << 21
 _SMALL_PROGRAM = 1000
-_DENSE = 512
-"""Bytes a match: with more matches than this, threads only wait for each other."""
+_DENSE = 1 << 15
+"""Bytes a match: with more matches than this, threads wait for each other longer than they search."""
 
 # Later matches of a line that is cut are looked for this far beyond what is shown of it, so that a pattern that reads on
 # to the end of the line costs no more for each of its matches.

@@ -6,7 +6,7 @@ address. Sections that are closed draw no widgets, so that a slider is quick.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -123,6 +123,13 @@ def tuned(plan: Plan, state: AppState, corpus: Corpus) -> None:
         elif group.name in _TUNED:
             _group(group, plan, state, corpus, {})
     controls.reset()
+
+
+def some(names: Sequence[str], plan: Plan, state: AppState, corpus: Corpus) -> None:
+    """The controls of a few fields, in their order. To be drawn in the sidebar."""
+    slots = {slot.name: slot for group in GROUPS for slot in group.slots}
+    for name in names:
+        _slot(slots[name], plan, state, corpus)
 
 
 def _group(group: Group, plan: Plan, state: AppState, corpus: Corpus, places: dict[str, thresholds.Place]) -> None:

@@ -34,11 +34,10 @@ from workbench.plan.fields import OFF, base_of, encoder_of
 from workbench.plan.plan import Plan
 from workbench.records import by_chunk
 from workbench.retrieve.explain import Explanation, SourceStanding
-from workbench.retrieve.request import sources_of
 from workbench.store.catalogue import Catalogue
 from workbench.ui import resources
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, controls, tables, thresholds
+from workbench.ui.components import cards, controls, sidebar, tables, thresholds
 from workbench.ui.components.cards import number
 from workbench.ui.components.tables import Html, table
 from workbench.ui.state import AppState
@@ -59,7 +58,7 @@ _KEY = controls.PREFIX + "explain."
 def draw(corpus: Corpus) -> None:
     state = app_state.current()
     search.query_line("The query to explain; the Search page has the same one.")
-    _settings(state)
+    _settings(state, corpus)
     if search.request_of(state).blank:
         st.caption("There is no search to explain yet: type a query, or come here from the Search page.")
         resources.no_query(corpus)
@@ -67,19 +66,12 @@ def draw(corpus: Corpus) -> None:
     _answer(corpus)
 
 
-def _settings(state: app_state.AppState) -> None:
+def _settings(state: AppState, corpus: Corpus) -> None:
     plan = state.moved
-    method = plan["fusion.method"]
     with st.sidebar:
-        controls.choice(plan, "fusion.method", "Method")
-        if method == "convex":
-            controls.slider(plan, "fusion.alpha", "alpha: vector's share", 0.0, 1.0, 0.01)
-        for source in sources_of(plan, MODE, state.query, state.keywords):
-            controls.slider(plan, f"fusion.weights.{source}", f"Weight of {source}", 0.0, 2.0, 0.05)
-        if method == "rrf":
-            controls.slider(plan, "fusion.k", "k", 1.0, 200.0, 1.0)
+        sidebar.some(("fusion.method", "fusion.alpha", "fusion.weights", "fusion.k"), plan, state, corpus)
         thresholds.draw(plan)
-        controls.slider(plan, "limit", "Results", 1, min(50, plan["limit.max"]), 1)
+        sidebar.some(("limit",), plan, state, corpus)
         controls.reset()
         st.caption("Every other setting is on the Search page, and counts here too.")
 
