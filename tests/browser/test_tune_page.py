@@ -82,8 +82,7 @@ def test_the_best_plan_goes_to_the_search_page_with_its_figure(page: Any, server
     page.wait_for_url(lambda url: "q=kettle" in url)
     settled(page)
     slider = page.locator(".st-key-wb-w-fusion-alpha input[type=range]")
-    slider.focus()
-    page.keyboard.press("ArrowLeft")
+    slider.press("ArrowLeft")
     figure = page.locator('.wb-live[role="status"]')
     expect(figure).to_contain_text("of 6 queries than at the start")
     assert page.foreign == []
