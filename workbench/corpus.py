@@ -30,7 +30,8 @@ from workbench.retrieve.explain import explain as explain_target
 from workbench.retrieve.readfile import find_cited
 from workbench.retrieve.request import Request, cache_key, check_principal, clean, make_request, whole
 from workbench.retrieve.result import SearchResult
-from workbench.retrieve.sources import retrieve, with_copies
+from workbench.retrieve.retrieved import with_copies
+from workbench.retrieve.sources import retrieve
 from workbench.settings import path_of
 from workbench.store.access.redaction import load_policy
 from workbench.store.access.visibility import Policy
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from workbench.evaluate.run import Run
     from workbench.evaluate.sweep import Sweep
     from workbench.indexing import IndexOptions
-    from workbench.indexing.run import IndexPreview
+    from workbench.indexing.preview import IndexPreview
     from workbench.judgments.judging import Judging
     from workbench.judgments.qrels import Judgments, Topic
 

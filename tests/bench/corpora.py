@@ -32,8 +32,9 @@ from workbench.records import Chunk, Document, EncoderIdentity, FileStatus, Gran
 from workbench.store import generations, locks
 from workbench.store.build import Built, build_generation, vector_key
 from workbench.store.generations import Layout
+from workbench.store.journal import Journal, forget
 from workbench.store.reader import open_generation
-from workbench.store.staging import Journal, Staging, forget, text_hash
+from workbench.store.staging import Staging, text_hash
 
 COLLECTION = "docs"
 _JOINT = "\n"

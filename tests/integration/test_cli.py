@@ -244,7 +244,7 @@ def test_a_file_error_is_one_sentence(sample_path: Path, tmp_path: Path, monkeyp
     def fails(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", "run.txt")
 
-    monkeypatch.setattr("workbench.evaluate.distribution.save_baseline", fails)
+    monkeypatch.setattr("workbench.evaluate.guarding.save_baseline", fails)
     done = run("check", sample_folder(), "--save", "run.txt", "--corpus", sample_path, *SEE_ALL)
     assert done.exit_code == 2
     assert done.stderr == "workbench: run.txt: No space left on device. Check the path, its rights and the disk.\n"

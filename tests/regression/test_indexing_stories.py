@@ -19,7 +19,7 @@ import workbench as wb
 from workbench.cli.main import main
 from workbench.errors import CorpusNotFound, EncoderMismatch, IndexingStopped, SettingError, UsageError
 from workbench.indexing import remove
-from workbench.indexing.run import Action
+from workbench.indexing.preview import Action
 from workbench.ingest.rules import parse_rules
 from workbench.records import EncoderIdentity, FileStatus, Progress
 from workbench.store import generations

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from small_models import WORDS, make_cross_encoder
 
-from workbench.assist.models import CrossEncoderReranker, load_reranker
+from workbench.assist.cross_encoder import CrossEncoderReranker
+from workbench.assist.models import load_reranker
 from workbench.errors import AssistError
 
 pytestmark = pytest.mark.slow

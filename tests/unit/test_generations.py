@@ -17,7 +17,7 @@ from workbench.indexing.run import disk_errors
 from workbench.records import EncoderIdentity
 from workbench.store import generations, locks
 from workbench.store.generations import Layout, Manifest, clean, current, measure_parts, next_number, pin, publish
-from workbench.store.staging import Journal, forget, journal_name
+from workbench.store.journal import Journal, forget, journal_name
 
 
 def make(corpus: Path, text: str = "x") -> str:

@@ -147,8 +147,8 @@ _SHOWN = 10
 )
 def check(o: Given) -> None:
     """Measure a plan on JUDGMENTS and exit with 1 when it is significantly worse than a baseline, or below a minimum."""
-    from workbench.evaluate.distribution import Guard, read_baseline, save_baseline
-    from workbench.evaluate.distribution import check as compare
+    from workbench.evaluate.guarding import Guard, read_baseline, save_baseline
+    from workbench.evaluate.guarding import check as compare
 
     plan, least = o.plan(), _minimums(o.minimums)
     loaded = o.judged(o.judgments, o.split, o.judges)

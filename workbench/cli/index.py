@@ -18,7 +18,7 @@ from workbench.errors import UsageError, WorkbenchError, counted
 from workbench.records import FileStatus, IndexReport, by_kind, slowest
 
 if TYPE_CHECKING:
-    from workbench.indexing.run import IndexPreview
+    from workbench.indexing.preview import IndexPreview
 
 _SHOWN_NOTES = 8
 _MANY_FILES = 20
@@ -247,7 +247,7 @@ def print_report(report: IndexReport, *, list_files: bool) -> None:
 
 def _print_preview(found: IndexPreview, o: Given) -> None:
     """What a run would do: the counts, what would be read or go, and why files would be left out."""
-    from workbench.indexing.run import Action
+    from workbench.indexing.preview import Action
 
     if o.as_json:
         counts = {action.value: found.count(action) for action in Action}

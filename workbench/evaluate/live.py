@@ -27,7 +27,7 @@ from workbench.plan.plan import Plan
 from workbench.ranking.methods import check
 from workbench.records import Principal, Progress
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.sources import Answer
+from workbench.retrieve.retrieved import Answer
 
 if TYPE_CHECKING:
     import polars as pl

@@ -33,7 +33,8 @@ from workbench.records import Principal, Progress, Span
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import fuse_plan
 from workbench.retrieve.request import check_principal, make_request, sources_of
-from workbench.retrieve.sources import Answer, Retrieved, counts_documents, retrieve
+from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
+from workbench.retrieve.sources import retrieve
 
 
 @dataclass(frozen=True, slots=True)

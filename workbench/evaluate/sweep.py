@@ -45,7 +45,7 @@ from workbench.plan import fields as plan_fields
 from workbench.plan.plan import Plan, without_effect
 from workbench.records import Principal, Progress
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.sources import Answer
+from workbench.retrieve.retrieved import Answer
 
 if TYPE_CHECKING:
     import polars as pl

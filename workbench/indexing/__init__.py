@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.indexing.run import index, preview, remove
+from workbench.indexing.preview import preview
+from workbench.indexing.run import index, remove
 from workbench.indexing.state import IndexOptions
 from workbench.indexing.watch import watch
 

@@ -25,8 +25,9 @@ from workbench.records import EncoderIdentity, FileReport, FileStatus, IndexRepo
 from workbench.store.build import build_generation, vector_key
 from workbench.store.database import fetch, open_reading
 from workbench.store.generations import DATABASE, Layout, Manifest, step
+from workbench.store.journal import Journal, forget
 from workbench.store.schema import CUT_RECORDS
-from workbench.store.staging import Journal, Staging, forget, lost_wholes
+from workbench.store.staging import Staging, lost_wholes
 
 _WINDOW = 8192
 _BATCH = 256

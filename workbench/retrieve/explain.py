@@ -28,7 +28,8 @@ from workbench.retrieve.messages import NoMatch, listed, why_not
 from workbench.retrieve.readfile import find_place, lines_of, split_citation
 from workbench.retrieve.request import MODES
 from workbench.retrieve.result import SearchResult
-from workbench.retrieve.sources import counts_documents, retrieve, scope_of
+from workbench.retrieve.retrieved import counts_documents
+from workbench.retrieve.sources import retrieve, scope_of
 from workbench.store.lexical.query import unquoted, without
 from workbench.store.types import QueryWords, Scope, Scored
 

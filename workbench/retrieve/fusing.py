@@ -21,7 +21,8 @@ from workbench.ranking.cutting import at_least
 from workbench.ranking.fuse import Fused, fuse, passthrough
 from workbench.records import Step
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.sources import Retrieved, since
+from workbench.retrieve.retrieved import Retrieved
+from workbench.retrieve.sources import since
 from workbench.store.lexical.query import names_code
 
 

@@ -25,7 +25,8 @@ from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome, fuse_plan
 from workbench.retrieve.keywords import pattern_spans
 from workbench.retrieve.messages import messages_for, warnings_for
-from workbench.retrieve.sources import POOL, Retrieved, others, ranked, scope_of
+from workbench.retrieve.retrieved import Retrieved, others, ranked
+from workbench.retrieve.sources import POOL, scope_of
 from workbench.store.types import ChunkRow, joined
 
 if TYPE_CHECKING:

@@ -32,8 +32,8 @@ from workbench.store.arrays import Columns, write_columns
 from workbench.store.database import fetch, open_reading, open_writing, stream
 from workbench.store.generations import DATABASE, Layout, Manifest, Pin, damaged, step
 from workbench.store.grep.text import build_text
+from workbench.store.journal import Journal
 from workbench.store.lexical.build import build_words
-from workbench.store.staging import Journal
 from workbench.store.vectors import MATRIX, build_vectors
 
 if TYPE_CHECKING:
