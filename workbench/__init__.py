@@ -32,6 +32,7 @@ _PUBLIC = {
     "judged_collections": "workbench.judgments.formats",
     "load_judgments": "workbench.judgments.qrels",
     "load_run": "workbench.evaluate.run",
+    "move": "workbench.corpus",
     "open_corpus": "workbench.corpus",
     "preview": "workbench.corpus",
     "progress_line": "workbench.notebook",

@@ -685,7 +685,7 @@ def index(
         collection: Named part of the corpus, or several.
         progress: Called with a Progress now and then.
         **options: tenant, roles, sensitivity, type, hidden, gitignore, ocr, encoder, one_chunk_per_document, workers,
-            as `workbench.indexing.IndexOptions` has them; and abort and wait.
+            move, as `workbench.indexing.IndexOptions` has them; and abort and wait.
 
     Raises CorpusLocked, UsageError, EncoderError.
     """
@@ -708,11 +708,40 @@ def preview(
     return indexing.preview(_paths(paths), _target(corpus), _options(collection, options), **run)
 
 
-def remove(paths: str | Path | Sequence[str | Path], corpus: str | Path | None = None, **options: Any) -> IndexReport:
-    """Take files and folders out of a corpus. Raises CorpusNotFound, CorpusLocked."""
+def remove(
+    paths: str | Path | Sequence[str | Path],
+    corpus: str | Path | None = None,
+    collection: str | None = None,
+    **options: Any,
+) -> IndexReport:
+    """Take files and folders out of a corpus, or with `collection` out of that one alone; nothing is embedded.
+
+    Raises CorpusNotFound, CorpusLocked, UsageError where nothing there has one of the paths.
+    """
     from workbench import indexing
 
-    return indexing.remove(_paths(paths), _target(corpus), **options)
+    if collection is None:
+        return indexing.remove(_paths(paths), _target(corpus), **options)
+    return indexing.take_out(_paths(paths), _target(corpus), collection, **options)
+
+
+def move(
+    paths: str | Path | Sequence[str | Path],
+    corpus: str | Path | None = None,
+    *,
+    to: str,
+    source: str | None = None,
+    **options: Any,
+) -> IndexReport:
+    """Move what is indexed of files and folders to the collection `to`, from `source` or from all that they are in; nothing is
+    read or embedded.
+
+    Raises CorpusNotFound, CorpusLocked, UsageError where nothing there has one of the paths, or the two collections cut documents
+    in different ways.
+    """
+    from workbench import indexing
+
+    return indexing.move(_paths(paths), _target(corpus), to, source=source, **options)
 
 
 def _options(collection: str | Sequence[str], options: Mapping[str, Any]) -> IndexOptions:

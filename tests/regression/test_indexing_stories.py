@@ -95,6 +95,67 @@ def test_removed_paths_are_gone_until_their_folder_is_indexed_again(docs: Path, 
         remove(["a.md"], corpus / "none")
 
 
+def counts_and_digest(corpus: Path) -> tuple[dict[str, int], str]:
+    with wb.open_corpus(corpus) as opened:
+        info = opened.info()
+    return info["collections"], info["digest"]
+
+
+def test_documents_move_between_collections_without_a_file_or_an_embedding(docs: Path, corpus: Path, tmp_path: Path):
+    """A moved corpus has the digest of one that was indexed there at once; records that name their own collection keep it."""
+    (docs / "r.jsonl").write_text('{"id": "1", "text": "one"}\n{"id": "2", "text": "two", "collection": "own"}\n')
+    run(docs, tmp_path / "other", collection="notes")
+    run(docs, corpus)
+    report = run(docs, corpus, collection="notes")
+    assert "4 files in docs already" in report.warnings[0]
+    assert not run(docs, corpus, collection="notes").warnings
+    shown = CliRunner().invoke(main, ["remove", str(docs / "sub"), "--collection", "docs", "--corpus", str(corpus)])
+    assert shown.exit_code == 0, shown.output
+    assert counts_and_digest(corpus)[0] == {"docs": 3, "notes": 4, "own": 1}
+    (docs / "b.md").rename(tmp_path / "away.md")
+    report = wb.move([docs], corpus, to="notes", source="docs")
+    assert (report.embedded, report.count("indexed")) == (0, 3)
+    assert counts_and_digest(corpus) == counts_and_digest(tmp_path / "other")
+    (tmp_path / "away.md").rename(docs / "b.md")
+    assert run(docs, corpus, collection="notes").embedded == 0
+    assert run(docs, corpus, collection="notes").changed is False
+    report = wb.remove(["b.md"], corpus, "notes")
+    assert [(f.path, f.status.value) for f in report.files] == [("b.md", "removed")]
+    with pytest.raises(UsageError, match="cuts documents in another way"):
+        wb.move([docs], corpus, to="artifacts")
+    with pytest.raises(UsageError, match="in the collection absent"):
+        wb.remove([docs], corpus, "absent")
+    args = [str(docs), "--collection", "artifacts", "--move", "--corpus", str(corpus)]
+    assert "4 files" in CliRunner().invoke(main, ["index", *args, "--dry-run"]).output
+    assert CliRunner().invoke(main, ["index", *args]).exit_code == 0
+    assert counts_and_digest(corpus)[0] == {"artifacts": 4, "own": 1}
+    args = ["move", str(docs), "--to", "notes", "--corpus", str(corpus)]
+    assert "in another way" in CliRunner().invoke(main, args).output
+    found = wb.preview([docs], corpus, "notes")
+    assert found.elsewhere == {}  # whole documents and chunks are no doubles of each other
+    run(docs, corpus, collection="plain", move=True)
+    assert wb.preview([docs], corpus, "notes").elsewhere == {"plain": 4}
+
+
+def test_whole_documents_keep_their_vectors_when_their_chunks_leave(docs: Path, corpus: Path):
+    (docs / "long.md").write_text("".join(f"# Part {i}\n\n{f'word{i} ' * 150}\n\n" for i in range(4)))
+    run(docs, corpus, collection=("artifacts", "artifact_chunks"))
+
+    def vectors() -> np.ndarray:
+        with open_generation(corpus) as opened:
+            records = opened.records
+            scope = records.scope(None, None, ("artifacts",))
+            return opened.vectors().vectors(np.flatnonzero(scope.allowed))
+
+    before = vectors()
+    wb.remove([docs], corpus, "artifact_chunks")
+    assert counts_and_digest(corpus)[0] == {"artifacts": 4}
+    assert np.allclose(vectors(), before, atol=1e-6)
+    (corpus / "corpus.yaml").write_text("collections: {whole: document}\n")
+    with pytest.raises(UsageError, match="Only the files know"):
+        wb.move([docs], corpus, to="whole")
+
+
 def test_a_stopped_run_leaves_the_corpus_and_keeps_what_was_embedded(docs: Path, corpus: Path):
     run(docs, corpus)
     before = generations.current(corpus)

@@ -44,6 +44,7 @@ _PATHS = argument("paths", nargs=-1, required=True, type=ANY_PATH)
         "--ocr", help="Recognise words in scanned pages and pictures, by tesseract; the setting `ocr` does it always."
     ),
     flag("--one-chunk", help="Make each document one chunk."),
+    flag("--move", help="Files that are in other collections leave those; else they are in both."),
     flag("--wait", help="Wait while another process is indexing."),
     flag("--strict", help="Exit with 1 when a file failed."),
     flag("--dry-run", help="Say what would happen, and change nothing."),
@@ -63,7 +64,7 @@ def index(o: Given) -> None:
 
     if o.dry_run and o.watching:
         raise UsageError("--dry-run changes nothing, so there is nothing to --watch", "Leave one of the two out")
-    how = o.pick("tenant", "roles", "sensitivity", "hidden", "ocr")
+    how = o.pick("tenant", "roles", "sensitivity", "hidden", "ocr", "move")
     how |= {"type": o.kind, "encoder": o.encoders or None, "one_chunk_per_document": o.one_chunk}
     collections = o.collections or ("docs",)
     if o.check_words:
@@ -98,14 +99,34 @@ def show_report(report: IndexReport, as_json: bool, *, list_files: bool = False)
 
 
 @click.command()
-@takes(_PATHS, options.CORPUS, options.JSON)
+@takes(
+    _PATHS,
+    option("--collection", help="Take them out of this collection alone; they stay in the others."),
+    options.CORPUS,
+    options.JSON,
+)
 def remove(o: Given) -> None:
-    """Take files and folders out of a corpus; the files themselves stay."""
+    """Take files and folders out of a corpus, or out of one collection; the files themselves stay."""
     from workbench.corpus import remove as run
 
-    report = run(o.paths, o.corpus)
+    report = run(o.paths, o.corpus, o.collection)
     show_report(report, o.as_json)
-    raise SystemExit(0 if report.count(FileStatus.REMOVED) else 1)
+    raise SystemExit(0 if report.changed else 1)
+
+
+@click.command()
+@takes(
+    _PATHS,
+    option("--to", required=True, help="The collection that they are in from now on."),
+    option("--from", "source", help="The one that they leave. Default: every other one."),
+    options.CORPUS,
+    options.JSON,
+)
+def move(o: Given) -> None:
+    """Move what is indexed of files and folders to another collection; nothing is read or embedded."""
+    from workbench.corpus import move as run
+
+    show_report(run(o.paths, o.corpus, to=o.to, source=o.source), o.as_json)
 
 
 @click.command()
@@ -251,11 +272,15 @@ def _print_preview(found: IndexPreview, o: Given) -> None:
 
     if o.as_json:
         counts = {action.value: found.count(action) for action in Action}
-        output.print_json({**asdict(found), "copies": found.copies, "counts": counts})
+        more = {"copies": found.copies, "counts": counts, "elsewhere": found.elsewhere}
+        output.print_json({**asdict(found), **more})
         return
     line(f"{counted(len(found.files), 'file')}: " + ", ".join(f"{found.count(a):,} {a.value}" for a in Action))
     size = f"{found.read_bytes / 1e6:,.1f} MB" if found.read_bytes >= 1e5 else f"{found.read_bytes:,} bytes"
     line(f"{size} would be read. Nothing was changed; leave out --dry-run to index.")
+    for name, number in sorted(found.elsewhere.items()):
+        left = "and would leave it" if o.move else "and would be in both; with --move they leave it"
+        line(f"{counted(number, 'file')} {'is' if number == 1 else 'are'} in {name} already, {left}")
     if found.copies:
         line(_same_bytes(found.copies))
     shown = tuple(Action) if o.list_files else (Action.NEW, Action.CHANGED, Action.REMOVED, Action.FAILED)

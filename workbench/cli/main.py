@@ -19,6 +19,7 @@ from workbench.errors import WorkbenchError
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "index": ("workbench.cli.index", "index", "Index files and folders into a corpus."),
     "remove": ("workbench.cli.index", "remove", "Remove files and folders from a corpus."),
+    "move": ("workbench.cli.index", "move", "Move documents to another collection of a corpus."),
     "rollback": ("workbench.cli.index", "rollback", "Save states of a corpus, and restore one."),
     "info": ("workbench.cli.index", "info", "What a corpus holds."),
     "search": ("workbench.cli.search", "search", "Search by grep, keyword, vector or hybrid."),

@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -23,7 +24,7 @@ from pathlib import Path
 
 from workbench import settings
 from workbench.encode.protocol import Meter
-from workbench.errors import EncoderMismatch, UsageError
+from workbench.errors import EncoderMismatch, UsageError, counted
 from workbench.indexing.reading import Cutting
 from workbench.indexing.state import FileKey, Previous, Root, Run, StoredFile, Task, check
 from workbench.ingest.chunking import INGEST_VERSION
@@ -67,6 +68,32 @@ def must_be_storable(folder: str) -> None:
             f"The path {relative_path(folder)} is not UTF-8",
             "Rename the folder, or a folder above it that has such a name",
         ) from None
+
+
+def named_files(previous: Previous, paths: Sequence[str | Path]) -> set[FileKey]:
+    """The files of a corpus below paths: absolute, relative to the working directory, or as citations show them. Raises
+    UsageError for one that names nothing.
+    """
+    found: set[FileKey] = set()
+    by_place = {relative_path(os.path.join(*key)): key for key in previous.files}
+    for path in paths:
+        if os.path.isabs(path) and (key := by_place.get(relative_path(os.fspath(path)))):
+            found.add(key)
+            continue
+        places = {relative_path(os.path.abspath(path)), relative_path(os.path.realpath(path))}
+        given = relative_path(os.fspath(path)).rstrip("/")
+        named = {
+            key
+            for place_of, key in by_place.items()
+            if any(inside(place_of, place) for place in places) or inside(key[1], given)
+        }
+        if not named:
+            raise UsageError(
+                f"Nothing in the corpus has the path {given!r}",
+                "Write it as citations show it, or as the absolute path of its file or folder",
+            )
+        found |= named
+    return found
 
 
 def home(folder: str, roots: Iterable[Root]) -> Root | None:
@@ -188,6 +215,7 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
             names.update(rules.collections)
             chosen.append((item, rules))
     run.cutting = cutting_for(run, names)
+    _warn_of_doubles(run, chosen)
     for item, rules in chosen:
         check(run.abort)
         key = (item.root, item.path)
@@ -223,11 +251,37 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
     return tasks
 
 
+def _warn_of_doubles(run: Run, chosen: Sequence[tuple[FoundFile, FileRules]]) -> None:
+    """Passages that are in a second collection from now on are found twice: whoever named another one may not have meant it."""
+    files = Counter[str]()
+    for item, _ in chosen:
+        files.update(elsewhere(run, (item.root, item.path)))
+    if files and not run.options.move:
+        to = ", ".join(run.options.flags.collections)
+        of = " and ".join(f"{counted(number, 'file')} in {name}" for name, number in sorted(files.items()))
+        run.warnings.append(
+            f"There were {of} already: they are in {to} too, so their passages are found twice. To have them in {to} alone, "
+            "index them again with --move"
+        )
+
+
+def elsewhere(run: Run, key: FileKey) -> tuple[str, ...]:
+    """The collections of the same granularity that a file is in and that the run's flags do not name, where it is in none that
+    they name: it would be in both.
+    """
+    old, flags, kind = run.previous.files.get(key), run.options.flags, run.cutting.granularity
+    if old is None or old.status is not FileStatus.INDEXED or not {*flags.collections}.isdisjoint(old.collections):
+        return ()
+    if run.rules.for_file(key[1], flags).collections != flags.collections:
+        return ()  # corpus.yaml says where it belongs
+    return tuple(name for name in old.collections if kind(name) in set(map(kind, flags.collections)))
+
+
 def _rules_for(run: Run, item: FoundFile | SkippedFile) -> FileRules:
     """What a file gets. Where the flags name the collections, the ones that it is in already stay."""
     rules = run.rules.for_file(item.path, run.options.flags)
     old = run.previous.files.get((item.root, item.path))
-    if old is None or rules.collections != run.options.flags.collections:
+    if old is None or run.options.move or rules.collections != run.options.flags.collections:
         return rules
     return replace(rules, collections=tuple({*rules.collections, *old.collections}))
 

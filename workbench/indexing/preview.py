@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from workbench.indexing.compare import compare, find_files, settle_encoders, targets
+from workbench.indexing.compare import compare, elsewhere, find_files, settle_encoders, targets
 from workbench.indexing.state import Abort, FileKey, IndexOptions, Run, Task, check, load_previous
 from workbench.ingest.walk import digest_of
 from workbench.records import FileStatus, ProgressCallback
@@ -36,7 +36,8 @@ class Action(StrEnum):
 class FilePreview:
     """One file: its path relative to its root, what would become of it, why, and its bytes.
 
-    `copy_of` is the path of the first file with the same bytes, or "".
+    `copy_of` is the path of the first file with the same bytes, or ""; `elsewhere` the collections that it is in already,
+    where it would be in these and in the one that the run names.
     """
 
     path: str
@@ -45,6 +46,7 @@ class FilePreview:
     remedy: str = ""
     size: int = 0
     copy_of: str = ""
+    elsewhere: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,11 @@ class IndexPreview:
     @property
     def copies(self) -> int:
         return sum(bool(file.copy_of) for file in self.files)
+
+    @property
+    def elsewhere(self) -> Mapping[str, int]:
+        """How many files are in other collections already, by collection: see `FilePreview`."""
+        return Counter(name for file in self.files for name in file.elsewhere)
 
     @property
     def read_bytes(self) -> int:
@@ -81,8 +88,8 @@ def preview(
     with closing(load_previous(folder)) as previous:
         tell = progress or (lambda event: None)
         run = Run.begin(folder, options or IndexOptions(), previous, tell, abort or (lambda: False))
-        also = settle_encoders(run, asked)
-        tasks = compare(run, find_files(run, asked, also), (*asked, *also))
+        more = settle_encoders(run, asked)
+        tasks = compare(run, find_files(run, asked, more), (*asked, *more))
         copies = _same_bytes(run, tasks)
         files = [
             FilePreview(file.path, Action(file.status), file.reason, file.remedy, copy_of=copies.get(key, ""))
@@ -91,7 +98,8 @@ def preview(
         for task in tasks:
             key = (task.found.root, task.found.path)
             action = Action.CHANGED if key in previous.files else Action.NEW
-            files.append(FilePreview(task.found.path, action, size=task.found.size, copy_of=copies.get(key, "")))
+            also = elsewhere(run, key)
+            files.append(FilePreview(task.found.path, action, "", "", task.found.size, copies.get(key, ""), also))
     return IndexPreview(tuple(sorted(files, key=lambda f: (f.path, f.action))), time.monotonic() - run.started)
 
 

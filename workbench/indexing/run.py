@@ -29,13 +29,13 @@ from workbench.indexing.compare import (
     compare,
     cutting_for,
     find_files,
-    inside,
     must_be_storable,
+    named_files,
     other_targets,
     settle_encoders,
     targets,
 )
-from workbench.indexing.state import Abort, IndexOptions, Run, check, load_previous
+from workbench.indexing.state import Abort, FileKey, IndexOptions, Run, check, load_previous
 from workbench.indexing.write import report_of, stage_files, staging_file, write
 from workbench.ingest.rules import FileRules, load_rules
 from workbench.ingest.walk import relative_path
@@ -149,26 +149,18 @@ def _remove(run: Run, paths: Sequence[str | Path]) -> IndexReport:
             f"An earlier version wrote the corpus {run.corpus}",
             "Index its folders again with this one, then remove the path",
         )
-    for path in paths:
-        places = {relative_path(os.path.abspath(path)), relative_path(os.path.realpath(path))}
-        given = relative_path(os.fspath(path)).rstrip("/")
-        gone = {
-            key
-            for key in previous.files
-            if any(inside(relative_path(os.path.join(*key)), place) for place in places) or inside(key[1], given)
-        }
-        if not gone:
-            raise UsageError(
-                f"Nothing in the corpus has the path {given!r}",
-                "Write it as citations show it, or as the absolute path of its file or folder",
-            )
-        run.dropped |= gone
-    left = {root for root, path in previous.files if (root, path) not in run.dropped}
-    run.roots = {path: root for path, root in previous.roots.items() if path in left}
+    run.dropped = named_files(previous, paths)
+    keep_roots(run, run.dropped)
     for key in sorted(run.dropped):
         if previous.files[key].status is FileStatus.INDEXED:
             run.reports[key] = FileReport(key[1], FileStatus.REMOVED, "It was taken out")
     return carry_over(run)
+
+
+def keep_roots(run: Run, gone: set[FileKey]) -> None:
+    """Leave the run the roots of the generation before that still hold a file when some have gone."""
+    left = {root for root, path in run.previous.files if (root, path) not in gone}
+    run.roots = {path: root for path, root in run.previous.roots.items() if path in left}
 
 
 def carry_over(run: Run) -> IndexReport:

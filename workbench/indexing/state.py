@@ -57,6 +57,7 @@ class IndexOptions:
         gitignore: Honour `.gitignore`.
         ocr: Recognise words in scanned pages and pictures; also where the setting `ocr` says so.
         workers: Helper processes that read; None decides by the number of files, 0 reads in this process.
+        move: Files that are in other collections already leave those; else they are in both from now on.
     """
 
     collections: Sequence[str] = ("docs",)
@@ -70,6 +71,7 @@ class IndexOptions:
     gitignore: bool = True
     ocr: bool = False
     workers: int | None = None
+    move: bool = False
 
     @property
     def flags(self) -> FileRules:
@@ -230,6 +232,7 @@ class Run:
         encoders: Name and identity; the first is the corpus's own, and its tokenizer cuts.
         read_again: Every file is read again, because an encoder is new.
         fewer: The corpus loses an encoder.
+        old_access: Some documents are written again with the access that they had.
         roots: All roots of the corpus from now on.
         dropped: Files of the generation before whose documents are not carried over.
         reports: What became of each file.
@@ -248,6 +251,7 @@ class Run:
     started: float = field(default_factory=time.monotonic)
     read_again: bool = False
     fewer: bool = False
+    old_access: bool = False
     cutting: Cutting = field(init=False)
     roots: dict[str, Root] = field(default_factory=dict)
     reports: dict[FileKey, FileReport] = field(default_factory=dict)

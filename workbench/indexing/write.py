@@ -191,7 +191,8 @@ def _rules_of_all(run: Run) -> str | None:
     """Digest of the rules of access that every document of the next generation is under; None where some are older."""
     now, previous = run.rules.access_digest(), run.previous
     before = None if previous.pin is None else previous.pin.manifest.rules
-    return now if before == now or all(k in run.kept or k in run.dropped for k in previous.files) else None
+    newly = not run.old_access and all(k in run.kept or k in run.dropped for k in previous.files)
+    return now if before == now or newly else None
 
 
 def _lost_vectors(run: Run) -> frozenset[str]:
