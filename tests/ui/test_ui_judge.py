@@ -279,6 +279,19 @@ def test_the_search_page_shows_the_figure_once_a_setting_is_moved(
         plan = at.session_state["wb.state"].moved
         expected = corpus.evaluate(corpus.judgments("tea"), plan, "nDCG@10").mean("nDCG@10")
     assert f"nDCG@10 {expected:.3f}" in said
+    assert "% of the first ten judged" in said
+    at.selectbox(key="wb.w.fusion.method").set_value("rrf")
+    run(at)
+    moved = re.search(r"(\d+) better, (\d+) worse", measured(at))
+    kind = "better" if moved[1] != "0" else "worse"
+    at.button(key=f"wb.w.live.{kind}").click()
+    run(at)
+    assert f"{moved[1 if kind == 'better' else 2]} quer" in all_text(at)
+    (lists,) = (b for b in bodies(at) if 'class="wb-pair-lists"' in b)
+    assert 'aria-label="Results of At the start"' in lists
+    assert 'title="Judged 1' in lists
+    at.selectbox(key="wb.w.fusion.method").set_value("convex")
+    run(at)
     at.slider(key="wb.w.keyword.k1").set_value(2.0)
     run(at)
     with wb.open_corpus(own_corpus) as corpus:

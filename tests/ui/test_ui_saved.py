@@ -181,6 +181,40 @@ def test_whatever_is_sent_leaves_the_page_whole(sends: Send, open_app: Open, own
     assert 'aria-pressed="true"' not in column(at, "keyword")
 
 
+def test_a_card_is_graded_in_the_active_set_and_its_column_is_measured(
+    sends: Send, open_app: Open, own_corpus: Path
+) -> None:
+    """Where the set holds the query: grades of everybody count, what nobody judged is marked. Else they go to `search`."""
+    with wb.open_corpus(own_corpus) as corpus:
+        corpus.judging.sets.create("tea", ["boil water"])
+        (query,) = corpus.judging.queries("tea")
+        first, *_ = corpus.search("boil water", mode="vector").hits
+        corpus.judging.grade(first, 3, query, set="tea", judge="bob")
+    at = open_app(own_corpus, q="boil water", columns="vector")
+    assert "those of the query set <b>tea</b>" in all_text(at)
+    shown = column(at, "vector")
+    assert "nDCG@10 1.000 · P@10 0.10 · 1 of 10 judged" in shown
+    assert "few judged" in shown
+    assert shown.count(">unjudged<") == 9
+    assert 'title="Judged 3: answers it"' in shown
+    assert 'aria-pressed="true"' not in shown
+    second = chunks(at, "vector")[1]
+    sends(at, {"do": "grade", "chunk": second, "value": 2})
+    run(at)
+    assert "2 of 10 judged" in column(at, "vector")
+    with wb.open_corpus(own_corpus) as corpus:
+        assert [x.judgment.grade for x in corpus.judging.located("tea")] == [3, 2]
+        assert "search" not in corpus.judging.sets.names()
+    assert "in the set tea" in all_text(undo(at))
+    assert "1 of 10 judged" in column(at, "vector")
+    at = open_app(own_corpus, q="kettle", columns="vector")
+    assert "not in the query set <b>tea</b>, so grades go to the set <b>search</b>" in all_text(at)
+    assert "judged" not in column(at, "vector")
+    sends(at, {"do": "grade", "chunk": chunks(at, "vector")[0], "value": 0})
+    with wb.open_corpus(own_corpus) as corpus:
+        assert [q.text for q in corpus.judging.queries("search")] == ["kettle"]
+
+
 # --- words, downloads, the editor, the view ----------------------------------------------------------------------------
 
 

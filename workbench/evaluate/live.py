@@ -18,7 +18,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from workbench.errors import NeedsSearch, UsageError
-from workbench.evaluate.evaluation import wins
+from workbench.evaluate.evaluation import COVERAGE_DEPTH, wins
 from workbench.evaluate.measures import Quick, needed_depth, parse_measures, quick
 from workbench.evaluate.pool import Need, Pool, Pooled, Refusion
 from workbench.evaluate.statistics import bootstrap_interval
@@ -45,6 +45,7 @@ class LiveFigure:
     Attributes:
         low, high: 95 % bootstrap interval; NaN for one query.
         values: float64 (queries,), read-only.
+        judged: Share of the first ten places (of as many as the measure looks at) that hold something judged, mean over queries.
     """
 
     measure: str
@@ -56,6 +57,7 @@ class LiveFigure:
     worse: int
     values: NDArray[np.float64]
     milliseconds: float
+    judged: float
 
     @property
     def text(self) -> str:
@@ -94,6 +96,7 @@ class LiveMeasure:
         if found is None:
             raise UsageError(f"{self.measure} needs whole lists", "Choose nDCG, RR, R, P, AP or Success")
         self._quick: Quick = found
+        self._depth = needed_depth([self.measure])
         self.generation, self.judgments = engine.generation, judgments
         self._pool = Pool(engine, judgments, principal=principal, mode=mode, filters=filters)
         self._kept: LRUCache[tuple[object, ...], _Kept] = LRUCache(_KEPT_NEEDS)
@@ -121,7 +124,7 @@ class LiveMeasure:
             key, need, kept = self._find(plan)
             if kept is None:
                 found = [self._ask(n, need, progress, stop) for n in range(len(self._pool))]
-                refusion = Refusion(self._pool.engine, found, needed_depth([self.measure]))
+                refusion = Refusion(self._pool.engine, found, self._depth)
                 with self._lock:
                     self._kept[key] = need, found, refusion
         if self._start is None:
@@ -154,7 +157,7 @@ class LiveMeasure:
     def figure(self, plan: Plan) -> LiveFigure:
         """The figure of a plan. Raises NeedsSearch: the plan needs candidates that were not retrieved: `prepare` it."""
         started = time.perf_counter()
-        values = self.values(plan)
+        values, judged = self._measured(plan)
         moved = values - self._compared
         values.flags.writeable = False
         low, high = bootstrap_interval(values, resamples=_RESAMPLES)
@@ -168,6 +171,7 @@ class LiveMeasure:
             worse=int((moved < -1e-12).sum()),
             values=values,
             milliseconds=(time.perf_counter() - started) * 1000.0,
+            judged=math.fsum(judged) / len(judged),
         )
 
     def wins(self, plan: Plan) -> pl.DataFrame:
@@ -180,13 +184,18 @@ class LiveMeasure:
 
     def values(self, plan: Plan) -> Floats:
         """The measure of every judged query under a plan, float64 (queries,). Raises NeedsSearch as `figure`."""
+        return self._measured(plan)[0]
+
+    def _measured(self, plan: Plan) -> tuple[Floats, Floats]:
+        """The measure of every judged query under a plan, and the share of its first places that is judged."""
         _, queries, refusion = self._prepared(plan)
         check(plan.fusion, sorted({s for q in queries if q is not None for s in q.retrieved.answers}))
-        result = np.zeros(len(queries))
+        result, judged, top = np.zeros(len(queries)), np.zeros(len(queries)), min(COVERAGE_DEPTH, self._depth)
         for n, _, ranks in refusion.ranks([plan]):
             if (pooled := queries[n]) is not None:
                 result[n] = self._quick.of(ranks, pooled.grades, self._every[n])[0]
-        return result
+                judged[n] = np.count_nonzero((ranks > 0) & (ranks <= top)) / top
+        return result, judged
 
     @property
     def _compared(self) -> Floats:

@@ -36,6 +36,7 @@ from workbench.retrieve.result import SearchResult
 if TYPE_CHECKING:
     import polars as pl
 
+    from workbench.ranking.candidates import Ints
     from workbench.store.records import StoredRecords
     from workbench.store.types import Scope
 
@@ -223,6 +224,12 @@ def _plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
+def named(result: SearchResult, positions: Ints | None = None) -> list[Named]:
+    """The candidates of a result as judgments know them, best first; of all, or of some (positions in `fused`)."""
+    groups = ([Named(d, p, span=s) for d, p, s in group] for group in result.alike(positions))
+    return [replace(first, alike=tuple(others)) if others else first for first, *others in groups]
+
+
 def make_run(
     search: Callable[[Topic], Any],
     judgments: Judgments,
@@ -260,8 +267,7 @@ def make_run(
             latencies[topic.query_id] = float(own.get("total_ms", taken))
             hits = answer.hits
             if isinstance(answer, SearchResult):
-                groups = ([Named(d, p, span=s) for d, p, s in group] for group in answer.alike())
-                hits = [replace(first, alike=tuple(others)) if others else first for first, *others in groups]
+                hits = named(answer)
             rankings[topic.query_id] = judged_keys(hits, judgments, topic.query_id)[:depth]
             lengths.append(len(hits) if getattr(answer, "cut_by_depth", True) else 0)
             warned.update(list(dict.fromkeys(map(str, getattr(answer, "warnings", ())))))

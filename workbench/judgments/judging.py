@@ -138,6 +138,16 @@ class Judging:
             found = tuple(q for q in found if q.query_id in graded)
         return tuple(q for q in found if q.source is None or q.source in allowed)
 
+    def query(self, set: str, text: str, keywords: str | None = None) -> Query | None:
+        """The query of a set that is asked so; in a set that somebody made also with other keywords. None where it has none."""
+        if set not in self.sets.names():
+            return None
+        asked = checked(Query("", text, keywords))
+        same = [
+            q for q in self.queries(set) if q.text == asked.text and (set != SEARCH or q.keywords == asked.keywords)
+        ]
+        return next((q for q in same if q.keywords == asked.keywords), next(iter(same), None))
+
     def _sees(self, number: int) -> bool:
         seen = self.scope.visible_documents
         return seen is None or bool(seen[number])
@@ -213,12 +223,8 @@ class Judging:
         """
         if set not in self.sets.names() or not hits:
             return {}
-        wanted = query.query_id if isinstance(query, Query) else None
-        if isinstance(query, str):
-            asked = checked(Query("", query, keywords))
-            same = (q for q in self.sets.queries(set) if (q.text, q.keywords) == (asked.text, asked.keywords))
-            wanted = next((q.query_id for q in same), None)
-        located = [] if wanted is None else self.located(set, wanted, [judge or self.judge])
+        asked = query if isinstance(query, Query) else self.query(set, query, keywords)
+        located = [] if asked is None else self.located(set, asked.query_id, [judge or self.judge])
         if not located:
             return {}
         found: dict[str, Judgment] = {}
@@ -326,11 +332,18 @@ class Judging:
                             quotes[position] = document.text[span.start : span.end]
         return spans, quotes
 
-    def judgments(self, set: str, judges: Sequence[str] | None = None, *, documents: bool = False) -> Judgments:
+    def judgments(
+        self, set: str, judges: Sequence[str] | None = None, *, documents: bool = False, query: Query | None = None
+    ) -> Judgments:
         """The judgments of a set as `evaluate` takes them, at their places in this generation (`to_judgments`). `judges`:
-        Whose grades count; None is every person's and no machine's.
+        Whose grades count; None is every person's and no machine's. `query`: The judgments of this query of the set alone,
+        which cost no more than it has.
         """
-        made = to_judgments(set, self.queries(set), self.located(set), judges)
+        if query is None:
+            made = to_judgments(set, self.queries(set), self.located(set), judges)
+        else:
+            located = self.located(set, query.query_id)
+            made = to_judgments(set, [query], located, judges, passages=self.log.has_passages(set))
         return made.by_document() if documents else made
 
 
@@ -376,32 +389,37 @@ class Located:
 
 
 def to_judgments(
-    name: str, queries: Sequence[Query], located: Sequence[Located], judges: Sequence[str] | None = None
+    name: str,
+    queries: Sequence[Query],
+    located: Sequence[Located],
+    judges: Sequence[str] | None = None,
+    passages: bool = False,
 ) -> Judgments:
-    """The judgments of a set; of documents where nothing but whole documents was judged, else of passages. `judges`: Whose
-    grades count; None is every person's. Machines count only if named.
+    """The judgments of a set; of documents where nothing but whole documents was judged, else (or with `passages`: another
+    query of the set has some) of passages. `judges`: Whose grades count; None is every person's. Machines count only if named.
     """
     chosen = [x for x in located if (not x.judgment.machine if judges is None else x.judgment.judge in judges)]
     asked = {q.query_id: q for q in queries}
-    passages: dict[tuple[str, str], list[_Passage]] = {}
+    groups: dict[tuple[str, str], list[_Passage]] = {}
     for one in reversed(chosen):
         if one.span is not None and one.judgment.query_id in asked:
-            _join(passages.setdefault((one.judgment.query_id, one.document_id), []), one)
-    if not passages:
+            _join(groups.setdefault((one.judgment.query_id, one.document_id), []), one)
+    if not groups:
         raise _nothing(name, located, judges)
     qrels: dict[str, dict[str, int]] = {}
     judged: dict[str, list[JudgedPassage]] = {}
     order = {query_id: number for number, query_id in enumerate(asked)}
-    for query_id, document_id in sorted(passages, key=lambda f: (order[f[0]], passages[f][0].path, f[1])):
+    for query_id, document_id in sorted(groups, key=lambda f: (order[f[0]], groups[f][0].path, f[1])):
         mine = qrels.setdefault(query_id, {})
-        for passage in sorted(passages[query_id, document_id], key=lambda p: (p.span or Span(-1, -1), p.key)):
+        for passage in sorted(groups[query_id, document_id], key=lambda p: (p.span or Span(-1, -1), p.key)):
             key = passage.key if passage.key not in mine else f"{passage.key}@{document_id}"
             mine[key] = sorted(passage.grades.values())[(len(passage.grades) - 1) // 2]
             judged.setdefault(query_id, []).append(JudgedPassage(key, document_id, passage.path, passage.span))
     notes = (*_notes(chosen, [asked[i] for i in qrels]), *_machines(located, judges))
     kept = {i: tuple(found) for i, found in judged.items()}
     made = Judgments({i: q.topic for i, q in asked.items()}, qrels, name, notes, kept)
-    return made if any(p.span is not None for found in judged.values() for p in found) else made.by_document()
+    passages = passages or any(p.span is not None for found in judged.values() for p in found)
+    return made if passages else made.by_document()
 
 
 def graded_by(located: Sequence[Located]) -> list[dict[str, int]]:

@@ -187,6 +187,12 @@ class JudgmentLog:
             found = self.valid_in(db, self.sets.number(db, name), query_id)
         return tuple(j for j in found if judges is None or j.judge in judges)
 
+    def has_passages(self, name: str) -> bool:
+        """Whether parts of documents were judged in a set, and not whole ones alone."""
+        sql = "SELECT 1 FROM judging_log WHERE set_number = ? AND end_char > 0 LIMIT 1"
+        with self.database.reading(JUDGING) as db:
+            return db.execute(sql, (self.sets.number(db, name),)).fetchone() is not None
+
     def valid_in(self, db: sqlite3.Connection, number: int, query_id: str | None = None) -> tuple[Judgment, ...]:
         """`valid` inside a transaction, by the set's number."""
         sql = (

@@ -159,12 +159,32 @@ def explain(
     inside = numbers if allowed is None else numbers[allowed[numbers]]
     if not len(inside):
         return _filtered(engine, result, name, numbers, search)
-    if result.plan["grep.show"] == "passage":
-        # A record that a passage of the result shows counts as the one that represents the passage.
-        known = retrieved.columns.numbers
-        holders = dict(zip(known.tolist(), known[retrieved.holders(result.outcome.candidates)].tolist(), strict=True))
-        inside = np.unique(np.array([holders.get(n, n) for n in inside.tolist()], np.int64))
+    inside = _shown_as(result, inside)
     return _explain_records(engine, result, name, inside.tolist(), whole, search, start or Remedy())
+
+
+def dropped(engine: Engine, result: SearchResult, chunk_id: str) -> tuple[str, str]:
+    """The step that keeps a record out of a result, and why, as `explain` has them, without any search for a remedy; "" and why
+    not where it is a result, or its document is where the plan ranks documents.
+    """
+    number = engine.records.find_record(chunk_id, engine.records.scope(result.retrieved.request.principal, None, ()))
+    allowed = result.retrieved.scope.allowed
+    if number is None or (allowed is not None and not allowed[number]):
+        return "filters", "The filter or the plan's collections leave it out"
+    case = _Case(engine, result, _shown_as(result, np.array([number], np.int64)).tolist())
+    found = np.flatnonzero(result.outcome.shown == case.position)
+    return ("", f"It is result {int(found[0]) + 1}") if len(found) else _dropped(case)
+
+
+def _shown_as(result: SearchResult, numbers: Ints) -> Ints:
+    """Of records that a grep passage of the result shows, the one that represents the passage; each once."""
+    if result.plan["grep.show"] != "passage":
+        return numbers
+    known = result.retrieved.columns.numbers
+    holders = dict(
+        zip(known.tolist(), known[result.retrieved.holders(result.outcome.candidates)].tolist(), strict=True)
+    )
+    return np.unique(np.array([holders.get(n, n) for n in numbers.tolist()], np.int64))
 
 
 def _resolve(engine: Engine, name: str, scope: Scope) -> tuple[Ints, bool]:

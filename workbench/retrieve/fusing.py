@@ -60,11 +60,14 @@ class Outcome:
     rerank_ms: float | None = None
     notes: tuple[str, ...] = ()
 
-    def groups(self) -> list[list[int]]:
-        """Positions in `fused` of what dedupe left, in the final order, each before those that it removed for it."""
-        made = {position: [position] for position in self.kept.tolist()}
+    def groups(self, positions: Ints | None = None) -> list[list[int]]:
+        """Positions in `fused` of what dedupe left, in the final order, each before those that it removed for it; of all, or of
+        some of them.
+        """
+        made = {position: [position] for position in (self.kept if positions is None else positions).tolist()}
         for position, better in sorted(self.duplicate_of.items()):
-            made[better].append(position)
+            if better in made:
+                made[better].append(position)
         return list(made.values())
 
 

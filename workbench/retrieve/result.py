@@ -128,9 +128,11 @@ class SearchResult:
         """Like `documents`, with the characters of each candidate."""
         return self._passages(self.outcome.kept[:most])
 
-    def alike(self) -> list[list[tuple[str, str, Span]]]:
-        """Like `passages`, of every candidate after dedupe: each with those of the same text that dedupe removed for it."""
-        return [self._passages(np.array(group)) for group in self.outcome.groups()]
+    def alike(self, positions: Ints | None = None) -> list[list[tuple[str, str, Span]]]:
+        """Like `passages`, of every candidate after dedupe, or of some (positions in `fused`): each with those of the same text
+        that dedupe removed for it.
+        """
+        return [self._passages(np.array(group)) for group in self.outcome.groups(positions)]
 
     def _passages(self, positions: Ints) -> list[tuple[str, str, Span]]:
         c, rows = self.retrieved.columns, self.fused.rows[positions].tolist()

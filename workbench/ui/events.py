@@ -20,11 +20,10 @@ import numpy as np
 import streamlit as st
 
 from workbench.errors import UsageError, WorkbenchError
-from workbench.judgments.query_sets import SEARCH
 from workbench.markup import plain, visible
 from workbench.ranking.cutting import to_distance
 from workbench.records import Hit, cite
-from workbench.ui import resources
+from workbench.ui import marks, resources
 from workbench.ui import state as app_state
 from workbench.ui.components import cards, tables
 from workbench.ui.components.controls import PREFIX
@@ -92,7 +91,7 @@ def _record_of(corpus: Corpus, hit: Hit) -> int:
 
 
 KEY = "wb.events"
-_NOTE, _LIKE, _DONE = "wb.events.note", "wb.events.like", "wb.events.done"
+_NOTE, _LIKE, _DONE, _GRADED = "wb.events.note", "wb.events.like", "wb.events.done", "wb.events.graded"
 MOST = 100
 LONGEST_LIKE = 600
 _SIGNS = re.compile(r'["“”„‟＂*|]|(?<!\S)-+|\bOR\b')
@@ -119,6 +118,8 @@ def draw(corpus: Corpus) -> None:
         _component()(key=KEY, data={"done": _done()}, on_events_change=functools.partial(_happened, corpus))
     if app_state.asked_again():
         st.rerun()
+    if st.session_state.pop(_GRADED, False) and "answers" in app_state.whole_parts():
+        st.rerun("answers")  # the figures at the columns' heads
     if _NOTE in st.session_state:
         _note_dialog(corpus, st.session_state[_NOTE])
     elif _LIKE in st.session_state:
@@ -208,15 +209,17 @@ def like(hit: Hit) -> str:
 def _grade(corpus: Corpus, hit: Hit, value: Any) -> None:
     if isinstance(value, bool) or value not in (0, 1, 2, 3):
         raise UsageError(f"The grade is {value!r}", "Grades are 0, 1, 2 and 3")
-    query, keywords = resources.judged_query(app_state.current())
-    written = corpus.judging.grade(hit, int(value), query, keywords=keywords)
+    text, keywords = marks.judged_query(app_state.current())
+    asked = marks.asked_of(corpus, text, keywords)
+    written = corpus.judging.grade(hit, int(value), asked.query or text, keywords=keywords, set=asked.set)
 
     def back() -> None:
-        corpus.judging.log.undo(SEARCH, written.judge, written.number)
-        resources.marks_written()
+        corpus.judging.log.undo(asked.set, written.judge, written.number)
+        marks.marks_written()
 
-    app_state.remember(f"the grade {int(value)} of {hit.citation}", back)
-    resources.marks_written()
+    app_state.remember(f"the grade {int(value)} of {hit.citation} in the set {asked.set}", back)
+    marks.marks_written()
+    st.session_state[_GRADED] = True
 
 
 # --- notes -------------------------------------------------------------------------------------------------------------
@@ -263,8 +266,8 @@ def write_note(path: str, anchor: tuple[int, int, str], text: str, document: str
 
     def back() -> None:
         resources.searches().write_note(path, *anchor, before, document)
-        resources.marks_written()
+        marks.marks_written()
 
     if before != text.strip():
         app_state.remember(f"the note on {path}", back)
-    resources.marks_written()
+    marks.marks_written()

@@ -1,9 +1,8 @@
-"""What pages look up: the open corpus, which sessions share; saved searches and plans; a person's grades, notes and editor links.
+"""What pages look up: the open corpus, which sessions share; saved searches and plans; editor links.
 
 An open corpus is kept by path and principal, the last `MOST_OPEN` of them, which share the files of one generation. It follows
 new generations and the access that `corpus.yaml` gives by itself, so an indexing run or a new policy shows at the next search. A
-corpus that cannot be opened is not kept: the next run tries again, and finds it once it is there. Grades and notes are read
-again only when one was written or other hits are shown, so that a slider costs no statement.
+corpus that cannot be opened is not kept: the next run tries again, and finds it once it is there.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from urllib.parse import quote
 import streamlit as st
 
 from workbench import settings
-from workbench.charts import Candidate
 from workbench.errors import CorpusNotFound, SettingError, WorkbenchError
 from workbench.locators import line_of
 from workbench.markup import plain
@@ -30,12 +28,11 @@ from workbench.snapshot.build import maker
 from workbench.ui import auth
 from workbench.ui import state as app_state
 from workbench.ui.components import cards, controls
-from workbench.ui.finder import Finder, Found
-from workbench.ui.state import AppState
+from workbench.ui.finder import Finder
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
-    from workbench.saved.searches import Note, Searches
+    from workbench.saved.searches import Searches
 
 MOST_OPEN = 32
 """Corpora that are kept open for as many principals; each holds masks and results, and no files of its own."""
@@ -238,73 +235,16 @@ def no_query(corpus: Corpus) -> None:
 
 
 T = TypeVar("T")
-_KEPT, _WRITTEN = "wb.marks", "wb.marks.written"
+_ONCE = "wb.once"
 _REFUSED = ("javascript", "data", "vbscript", "blob")
-
-
-def marks_of(corpus: Corpus, state: AppState, found: Sequence[Found]) -> cards.Marks:
-    """Grades, notes and editor links of the shown hits. What cannot be read is reported once and shown as absent."""
-    hits = {h.chunk_id: h for f in found for h in f.hits}
-    try:
-        return cards.Marks(
-            grades=grades_of(corpus, state, tuple(hits.values())),
-            notes=_notes(hits),
-            editor=_editor(corpus, hits),
-            written=int(st.session_state.get(_WRITTEN, 0)),
-            collections=len(collections(corpus)) > 1,
-            asked={k: v for k, v in state.to_params().items() if k in ("q", "keywords", "context", "filters")},
-        )
-    except WorkbenchError as exc:
-        if st.session_state.get(_KEPT) != str(exc):
-            app_state.notice(str(exc))
-            st.session_state[_KEPT] = str(exc)
-        return cards.Marks()
-
-
-def marks_written() -> None:
-    """A grade or a note was written: columns are drawn again, and notes read again, at the next run."""
-    st.session_state.pop(f"{_KEPT}.notes", None)
-    st.session_state[_WRITTEN] = st.session_state.get(_WRITTEN, 0) + 1
 
 
 def once(name: str, key: object, make: Callable[[], T]) -> T:
     """What the session keeps under a name as long as its key stays."""
-    kept: tuple[object, T] | None = st.session_state.get(f"{_KEPT}.{name}")
+    kept: tuple[object, T] | None = st.session_state.get(f"{_ONCE}.{name}")
     if kept is None or kept[0] != key:
-        kept = st.session_state[f"{_KEPT}.{name}"] = (key, make())
+        kept = st.session_state[f"{_ONCE}.{name}"] = (key, make())
     return kept[1]
-
-
-def judged_query(state: AppState) -> tuple[str, str | None]:
-    return (state.query, state.keywords or None) if state.query else (state.keywords, None)
-
-
-def grades_of(corpus: Corpus, state: AppState, shown: Sequence[Hit | Candidate]) -> dict[str, int]:
-    """Chunk id -> grade that this judge gave for the query, of what is shown. Raises WorkbenchError as `Judging.grades` does.
-
-    A slider brings few new ones; only those are looked up.
-    """
-    query, keywords = judged_query(state)
-    key = (corpus.engine.key, query, keywords, judged_at(corpus))
-    known: dict[str, int | None] = once("grades", key, dict)
-    new = [one for one in shown if one.chunk_id not in known]
-    if new:
-        found: Mapping[str, object] = corpus.judging.grades(query, new, keywords=keywords)
-        known.update({one.chunk_id: getattr(found.get(one.chunk_id), "grade", None) for one in new})
-    return {one.chunk_id: grade for one in shown if (grade := known[one.chunk_id]) is not None}
-
-
-def _notes(hits: Mapping[str, Hit]) -> Mapping[str, str]:
-    paths = sorted({h.path for h in hits.values()})
-    notes: Sequence[Note] = once("notes", tuple(paths), lambda: searches().notes(paths))
-    by_path: dict[str, list[Note]] = {}
-    for note in notes:
-        by_path.setdefault(note.path, []).append(note)
-    return {
-        chunk_id: " · ".join(n.text for n in by_path[h.path] if n.is_on(h.path, h.text, h.document_id))
-        for chunk_id, h in hits.items()
-        if h.path in by_path
-    }
 
 
 # --- open in the editor -----------------------------------------------------------------------------------------------
@@ -321,7 +261,7 @@ def editor_pattern() -> str:
     return link
 
 
-def _editor(corpus: Corpus, hits: Mapping[str, Hit]) -> Mapping[str, str]:
+def editor_links(corpus: Corpus, hits: Mapping[str, Hit]) -> Mapping[str, str]:
     """Chunk id -> link that opens the file in the editor; empty without the setting."""
     link = editor_pattern()
     if not link:

@@ -42,7 +42,11 @@ class Marks:
     """What is shown on cards beside the hit itself.
 
     Attributes:
-        grades: Chunk id -> the person's grade for this query.
+        grades: Chunk id -> the person's own grade for this query.
+        judged: Chunk id -> the grade that counts for this query: that of everybody who judged it.
+        unjudged: Whether to mark what nobody judged.
+        figures: What the judgments say of the column, for its head; "" where nothing is judged.
+        few: Whether so few of its results are judged that the figures say little.
         notes: Chunk id -> the person's notes on it.
         editor: Chunk id -> link that opens the file in an editor; without one there is no button.
         written: How often the person wrote: the browser has shown a grade before the page is drawn again, so a column must
@@ -54,6 +58,10 @@ class Marks:
     """
 
     grades: Mapping[str, int] = field(default_factory=dict)
+    judged: Mapping[str, int] = field(default_factory=dict)
+    unjudged: bool = False
+    figures: str = ""
+    few: bool = False
     notes: Mapping[str, str] = field(default_factory=dict)
     editor: Mapping[str, str] = field(default_factory=dict)
     written: int = 0
@@ -180,11 +188,35 @@ def card(
         f'data-chunk="{attribute(hit.chunk_id)}" aria-label="{name}" tabindex="-1">'
         f'<div class="wb-head"><span class="wb-rank">{hit.rank or "+"}</span>'
         f'<a class="wb-title" href="{link}" target="_blank" title="Open the document at these lines">'
-        f"<bdi>{title}</bdi></a></div>{_section(hit)}"
+        f"<bdi>{title}</bdi></a>{_judged(hit, marks)}</div>{_section(hit)}"
         f"{_facts(hit, marks)}{_ranks(hit, ranks, sources)}{_bar(hit)}{_passage(hit, numbered)}{_note(hit, marks)}"
         f"{_citation(hit, link)}{_copies(hit)}{_actions(hit, marks)}"
         "</article>"
     )
+
+
+def _judged(hit: Hit, marks: Marks) -> str:
+    if not hit.rank or not (marks.unjudged or marks.judged):
+        return ""
+    return grade_badge(marks.judged.get(hit.chunk_id))
+
+
+@cache
+def grade_badge(grade: int | None) -> str:
+    """The grade that counts, on a card or in a list; of what nobody judged that it is so."""
+    if grade is None:
+        return '<span class="wb-judged" title="Nobody has judged it for this query">unjudged</span>'
+    name = GRADE_NAMES[grade] if grade in range(len(GRADE_NAMES)) else "judged"
+    return f'<span class="wb-judged wb-grade{min(max(grade, 0), 3)}" title="Judged {grade}: {name}">{grade}</span>'
+
+
+def figures_html(figures: str, few: bool) -> str:
+    """What judgments say of a list of results: its figures, and that they rest on little where they do."""
+    if not figures:
+        return ""
+    help = "Of this query, by the judgments of the set; what nobody judged counts as not relevant"
+    little = ' <b class="wb-little">few judged: may be too low</b>' if few else ""
+    return f'<p class="wb-figures" title="{help}">{visible(figures)}{little}</p>'
 
 
 def _section(hit: Hit) -> str:
@@ -349,7 +381,8 @@ def column(
     HTML; `numbered`: lines with numbers (grep); `badge`: words beside the heading.
     """
     cards = "".join(card(h, ranks.get(h.chunk_id, {}), sources, numbered=numbered, marks=marks) for h in hits)
-    return f"{_column_head(title, badge, marks.written)}{messages}{cards}</section>"
+    figures = figures_html(marks.figures, marks.few)
+    return f"{_column_head(title, badge, marks.written)}{figures}{messages}{cards}</section>"
 
 
 def messages_html(messages: Sequence[str], warnings: Sequence[str], unavailable: Sequence[Unavailable]) -> str:

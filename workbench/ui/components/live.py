@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.errors import WorkbenchError
+from workbench.evaluate.evaluation import LOW_COVERAGE
 from workbench.evaluate.live import LiveFigure, LiveMeasure
 from workbench.markup import plain, visible
 from workbench.plan.plan import Plan
@@ -31,7 +32,7 @@ OFF = "none"
 MOST_AT_ONCE = 500
 """Sets of more queries are retrieved when somebody asks for it, not at the first move."""
 
-_SESSION, _CHOICE = "wb.live", "wb.live.choice"
+_SESSION, _CHOICE, _OPENED = "wb.live", "wb.live.choice", "wb.live.opened"
 _KEY = controls.PREFIX + "live."
 
 
@@ -155,7 +156,9 @@ def figure(corpus: Corpus) -> None:
             if session.compared != session.start:
                 session.live.compare_with(session.start)
                 session.compared = session.start
-            st.html(_figure(session.live.figure(plan), name))
+            shown = session.live.figure(plan)
+            st.html(_figure(shown, name))
+            _moved(corpus, session, plan, shown)
             return
     except WorkbenchError as exc:
         session.failed = (plan, str(exc))
@@ -216,12 +219,44 @@ def _figure(figure: LiveFigure, name: str) -> str:
         sign, kind = (f"▲ {moved:+.3f}", "wb-better") if moved > 0 else (f"▼ {moved:+.3f}", "wb-worse")
     total = len(figure.values)
     interval = "" if figure.low != figure.low else f"95 % {figure.low:.3f} to {figure.high:.3f}, "
+    few = figure.judged < LOW_COVERAGE
+    judged = f'<span class="{"wb-little" if few else ""}">{figure.judged:.0%} of the first ten judged</span>'
     return (
         f'<div class="wb-live" role="status" title="{figure.milliseconds:.0f} ms"><b>{visible(figure.measure)} '
         f'{figure.mean:.3f}</b> <span class="{kind}">{sign}</span>'
-        f"<p>{figure.better} better, {figure.worse} worse of {total:,} queries than at the start; {interval}{_short(name)}</p>"
+        f"<p>{figure.better} better, {figure.worse} worse of {total:,} queries than at the start; {interval}{judged}, "
+        f"{_short(name)}</p>"
         "</div>"
     )
+
+
+def _moved(corpus: Corpus, session: _Session, plan: Plan, figure: LiveFigure) -> None:
+    """Buttons that open the queries that the plan made worse and better, with both lists of each."""
+    with st.container(horizontal=True, gap="small", key="wb-live-moved"):
+        for kind, count in (("worse", figure.worse), ("better", figure.better)):
+            help = "Show these queries: both lists side by side, and why each result moved."
+            st.button(
+                f"{count} {kind}",
+                key=_KEY + kind,
+                type="tertiary",
+                disabled=not count,
+                on_click=_open,
+                args=(kind,),
+                help=help,
+            )
+    opened = st.session_state.get(_OPENED)
+    if opened and session.live is not None:
+        from workbench.ui.components import pair
+
+        pair.queries_dialog(corpus, session.live, (session.start, plan), opened)
+
+
+def _open(kind: str) -> None:
+    st.session_state[_OPENED] = kind
+
+
+def close() -> None:
+    st.session_state.pop(_OPENED, None)
 
 
 def _short(name: str) -> str:

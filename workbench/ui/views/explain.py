@@ -35,7 +35,7 @@ from workbench.plan.plan import Plan
 from workbench.records import by_chunk
 from workbench.retrieve.explain import Explanation, SourceStanding
 from workbench.store.catalogue import Catalogue
-from workbench.ui import resources
+from workbench.ui import marks, resources
 from workbench.ui import state as app_state
 from workbench.ui.components import cards, controls, sidebar, tables, thresholds
 from workbench.ui.components.cards import number
@@ -242,7 +242,7 @@ def _plane(corpus: Corpus, result: SearchResult) -> None:
         st.caption("This picture needs a keyword and a vector source; the plan or the machine has only one of them.")
         return
     drawn = places(result.fused, np.arange(len(result.fused), dtype=np.int64), PLANE_POINTS)
-    grades = resources.grades_of(corpus, app_state.current(), drawn)
+    grades = marks.grades_of(corpus, app_state.current(), drawn)
     method = result.plan["fusion.method"]
     additive = method in ADDITIVE and result.score_kind == "fused"
     last, alt = max(1, len(result.hits)), "Candidates by keyword score and similarity, with the line of equal score."

@@ -25,7 +25,7 @@ from workbench.plan.fields import OFF, base_of
 from workbench.plan.plan import Plan
 from workbench.ranking.agreement import jaccard, overlap, rbo
 from workbench.retrieve.request import sources_of
-from workbench.ui import events, resources
+from workbench.ui import events, marks, resources
 from workbench.ui import state as app_state
 from workbench.ui.components import boxes, cards, controls, live, sidebar
 from workbench.ui.components.cards import histogram_html
@@ -277,15 +277,16 @@ def find(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
 def _columns(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
     found = find(corpus, state)
     ranked, sources = ranks(found), sources_shown(found)
-    shown = resources.marks_of(corpus, state, found)
-    st.html(overlap_html(found, state.plan))
+    shown, asked = marks.marks_of(corpus, state, found), marks.asked_of(corpus, *marks.judged_query(state))
+    st.html(marks.line_html(asked) + overlap_html(found, state.plan))
     common = _common_fault(found)
     if common is not None:
         st.html(cards.alert("", common.message, common.remedy))
         return found
     places = st.columns(len(found), gap="small")
     for place, one in zip(places, found, strict=True):
-        place.html(_column(one, ranked, sources, shown))
+        own = shown if one.result is None else marks.figured(shown, asked, one.result)
+        place.html(_column(one, ranked, sources, own))
     return found
 
 
