@@ -1,9 +1,8 @@
 """`collections`: one query over several collections of artifacts, one result an artifact."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -52,7 +51,7 @@ def artifacts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
         yield corpus
 
 
-def test_ranks_two_and_five_from_zero_give_0_0315() -> None:
+def test_ranks_two_and_five_from_zero_give_0_0315():
     filler = iter(range(100))
 
     def ranking(at: int) -> list[tuple[str, float]]:
@@ -69,9 +68,7 @@ def test_ranks_two_and_five_from_zero_give_0_0315() -> None:
     assert [f"{s:.4f}" for s in (top.scores[0], top.scores[10])] == ["0.0167", "0.0143"]
 
 
-def test_the_query_is_embedded_once_for_all_collections_at_the_same_time(
-    artifacts: wb.Corpus, embedded: list[str], meet: Callable[..., dict[str, int]]
-) -> None:
+def test_the_query_is_embedded_once_for_all_collections_at_the_same_time(artifacts, embedded, meet):
     result = artifacts.search("a question of its own", plan=FOUR, limit=5)
     assert len(result.rankings) == 4
     assert embedded == ["a question of its own"]
@@ -80,9 +77,7 @@ def test_the_query_is_embedded_once_for_all_collections_at_the_same_time(
     assert came["vector"] >= 4
 
 
-def test_each_collection_gives_three_times_the_limit_and_memory_when_asked(
-    artifacts: wb.Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_collection_gives_three_times_the_limit_and_memory_when_asked(artifacts, monkeypatch):
     result = artifacts.search(QUERY, plan="collections", limit=2)
     assert [len(r.entries) for r in result.rankings.values()] == [6, 6]
     assert len(result.hits) == 2
@@ -99,7 +94,7 @@ def test_each_collection_gives_three_times_the_limit_and_memory_when_asked(
     assert [len(r.entries) for r in result.rankings.values()] == [6, 6]
 
 
-def test_one_result_an_artifact_and_its_chunk_is_shown(artifacts: wb.Corpus) -> None:
+def test_one_result_an_artifact_and_its_chunk_is_shown(artifacts):
     """An artifact found whole and in pieces has both contributions by raw position, and shows a piece."""
     result = artifacts.search(QUERY, plan="collections", limit=50)
     assert len({h.document_id for h in result.hits}) == len(result.hits) == 14
@@ -121,28 +116,26 @@ def test_one_result_an_artifact_and_its_chunk_is_shown(artifacts: wb.Corpus) -> 
 
 
 @pytest.mark.parametrize("limit", [1, 50])
-def test_limits_from_one_to_fifty_are_served(artifacts: wb.Corpus, limit: int) -> None:
+def test_limits_from_one_to_fifty_are_served(artifacts, limit):
     assert len(artifacts.search(QUERY, plan="collections", limit=limit).hits) == min(limit, 14)
 
 
 @pytest.mark.parametrize("limit", [-1, 0, 51, 1000])
-def test_other_limits_are_refused(artifacts: wb.Corpus, limit: int) -> None:
+def test_other_limits_are_refused(artifacts, limit):
     with pytest.raises(PlanError, match="limit"):
         artifacts.search(QUERY, plan="collections", limit=limit)
 
 
 @pytest.mark.parametrize("name", ["RRF_CONSTANT", "OVERFETCH_MULTIPLIER", "MAX_HYBRID_SEARCH_RESULTS"])
 @pytest.mark.parametrize("value", ["many", "0", "-3"])
-def test_a_setting_that_cannot_be_used_is_refused_by_name(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
+def test_a_setting_that_cannot_be_used_is_refused_by_name(monkeypatch, name, value):
     monkeypatch.setenv(name, value)
     with pytest.raises(SettingError, match=name):
         wb.preset("collections")
     assert wb.preset("contract")["fusion.k"] == 60
 
 
-def test_a_chunk_stands_between_its_neighbours(artifacts: wb.Corpus) -> None:
+def test_a_chunk_stands_between_its_neighbours(artifacts):
     """The third of six chunks comes as second, third and fourth, with a boundary line between them."""
     plain = artifacts.search("marker number3 filler3", plan="collections limit=1").hits[0]
     parts: dict[int, str] = {}
@@ -159,9 +152,7 @@ def test_a_chunk_stands_between_its_neighbours(artifacts: wb.Corpus) -> None:
         assert wide.chunk_index == n - 1
 
 
-def test_filters_by_kind_and_sensitivity_hold_in_every_collection(
-    artifacts: wb.Corpus, make_corpus: Callable[..., wb.Corpus]
-) -> None:
+def test_filters_by_kind_and_sensitivity_hold_in_every_collection(artifacts, make_corpus):
     for condition in ("artifact_type = 'report'", "sensitivity = 'internal'"):
         result = artifacts.search("words about topic3", plan="collections", filters=condition)
         assert [h.path for h in result.hits] == ["artifacts/report.md"]
@@ -177,7 +168,7 @@ def test_filters_by_kind_and_sensitivity_hold_in_every_collection(
     assert "Evidence:" not in text
 
 
-def test_the_text_form_is_exact(artifacts: wb.Corpus) -> None:
+def test_the_text_form_is_exact(artifacts):
     """Header, a block a result, empty lines between, score to three decimals, collections in the order of the search."""
     result = artifacts.search(QUERY, plan="collections", limit=1)
     (hit,) = result.hits
@@ -212,7 +203,7 @@ def test_the_text_form_is_exact(artifacts: wb.Corpus) -> None:
     assert (nothing.output, nothing.exit_code) == ("No results found.\n", 1)
 
 
-def test_a_search_whose_every_source_failed_says_so(artifacts: wb.Corpus, no_vectors: None) -> None:
+def test_a_search_whose_every_source_failed_says_so(artifacts, no_vectors):
     nothing = artifacts.search("x", plan="collections collections=none sources=vector@none", mode="keyword")
     assert format_text(nothing) == "No results found."
     with pytest.raises(SourceUnavailable) as caught:
@@ -263,7 +254,7 @@ def assistant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
 
 
 @pytest.mark.parametrize("n", range(20))
-def test_the_memory_that_answers_best_ties_for_the_first_place(assistant: wb.Corpus, n: int) -> None:
+def test_the_memory_that_answers_best_ties_for_the_first_place(assistant, n):
     """Asked for in its own words it has the score of a document that is first in both collections, 2/60, and is shown."""
     hits = assistant.search(MEMORIES[n], plan="collections", include_memory=True).hits
     (memory,) = [h for h in hits if h.metadata.get("record_id") == f"m{n}"]
@@ -274,7 +265,7 @@ def test_the_memory_that_answers_best_ties_for_the_first_place(assistant: wb.Cor
     assert not any("memory" in h.collections for h in assistant.search(MEMORIES[n], plan="collections").hits)
 
 
-def test_parameters_of_the_call_are_plan_fields_and_filters(artifacts: wb.Corpus) -> None:
+def test_parameters_of_the_call_are_plan_fields_and_filters(artifacts):
     """Memory, neighbours, filters and sensitivity as arguments find what plan and filter text find; on the command line too."""
     given = artifacts.search(
         QUERY, plan="collections", include_memory=True, expand_neighbors=True, filters={"artifact_type": "report"},
@@ -305,18 +296,18 @@ def test_parameters_of_the_call_are_plan_fields_and_filters(artifacts: wb.Corpus
         ({}, None),
     ],
 )
-def test_a_mapping_of_fields_is_a_filter(filters: dict[str, object], text: str | None) -> None:
+def test_a_mapping_of_fields_is_a_filter(filters, text):
     assert filter_text(filters) == text
 
 
 @pytest.mark.parametrize("filters", [{"a": []}, {"a": {"~": 1}}, {"a": object()}, [1]])
-def test_a_mapping_that_cannot_be_a_filter_is_refused(artifacts: wb.Corpus, filters: object) -> None:
+def test_a_mapping_that_cannot_be_a_filter_is_refused(artifacts, filters):
     with pytest.raises(FilterError):
-        artifacts.search(QUERY, filters=filters)  # type: ignore[arg-type]
+        artifacts.search(QUERY, filters=filters)
 
 
 @pytest.mark.slow
-def test_memories_are_kept_found_listed_and_removed(tmp_path: Path) -> None:
+def test_memories_are_kept_found_listed_and_removed(tmp_path):
     """Also where the corpus lies in the folder that is indexed, and after that folder is indexed again."""
     write_files(tmp_path, {"a.md": "a note on tides"})
     folder = tmp_path / ".workbench"
@@ -339,7 +330,7 @@ def test_memories_are_kept_found_listed_and_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_memories_belong_to_the_principal_where_documents_do(tmp_path: Path) -> None:
+def test_memories_belong_to_the_principal_where_documents_do(tmp_path):
     write_files(tmp_path / "files", {"a.md": "a note"})
     for tenant in ("acme", "birch"):
         wb.index([tmp_path / "files"], corpus=tmp_path / "corpus", encoder="hashing", tenant=tenant)

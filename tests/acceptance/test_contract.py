@@ -28,7 +28,7 @@ def fruit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
         yield corpus
 
 
-def test_each_source_gives_at_most_a_hundred_documents(make_corpus: Make) -> None:
+def test_each_source_gives_at_most_a_hundred_documents(make_corpus):
     plan = wb.preset("contract")
     assert (plan.depth("keyword"), plan.depth("vector")) == (100, 100)
     assert (plan["fusion.k"], plan["fusion.rank_base"]) == (60, 1)
@@ -38,9 +38,7 @@ def test_each_source_gives_at_most_a_hundred_documents(make_corpus: Make) -> Non
     assert {h.path for h in result.hits} == {"a.md", "b.md", "c.md"}
 
 
-def test_filters_hold_in_both_sources_before_their_top_at_the_same_time(
-    fruit: wb.Corpus, meet: Callable[..., dict[str, int]]
-) -> None:
+def test_filters_hold_in_both_sources_before_their_top_at_the_same_time(fruit, meet):
     came = meet(fruit, {"keyword": 1, "vector": 1})
     assert fruit.search("apples", plan="contract", bypass_cache=True).hits
     assert min(came.values()) == 1
@@ -51,7 +49,7 @@ def test_filters_hold_in_both_sources_before_their_top_at_the_same_time(
     assert [h.path for h in result.hits] == ["d.md"]
 
 
-def test_a_path_scores_the_sum_over_the_lists_that_hold_it_and_says_which(fruit: wb.Corpus) -> None:
+def test_a_path_scores_the_sum_over_the_lists_that_hold_it_and_says_which(fruit):
     result = fruit.search("apples in a basket", plan="contract")
     assert len({h.path for h in result.hits}) == len(result.hits)
     for hit in result.hits:
@@ -67,7 +65,7 @@ def test_a_path_scores_the_sum_over_the_lists_that_hold_it_and_says_which(fruit:
     assert [h["match"] for h in every.to_dict()["hits"]] == [named[h.label] for h in every.hits]
 
 
-def test_equal_scores_go_by_coverage_and_then_by_path() -> None:
+def test_equal_scores_go_by_coverage_and_then_by_path():
     """Twice 1/122 is 1/61: found by both comes before found by one; and with equal coverage the lower path is first."""
     filler = [(f"m{n:02d}", 100.0 - n) for n in range(61)]
     other = [(f"n{n:02d}", 100.0 - n) for n in range(61)]
@@ -80,7 +78,7 @@ def test_equal_scores_go_by_coverage_and_then_by_path() -> None:
 
 
 @pytest.mark.slow
-def test_the_order_is_the_same_in_every_index_and_messages_count_documents(make_corpus: Make) -> None:
+def test_the_order_is_the_same_in_every_index_and_messages_count_documents(make_corpus):
     files = {f"{name}.md": "apples and pears" + "\n" * blank for blank, name in enumerate("dbca")}
     answers = []
     for turn in (files, dict(reversed(files.items()))):
@@ -100,7 +98,7 @@ def test_the_order_is_the_same_in_every_index_and_messages_count_documents(make_
     assert corpus.search("quagga", plan="contract", mode="keyword").messages[0].endswith("from 0 documents found")
 
 
-def test_an_empty_list_returns_the_other_unchanged(fruit: wb.Corpus) -> None:
+def test_an_empty_list_returns_the_other_unchanged(fruit):
     lone, alone = fruit.search("zeppelin", plan="contract"), fruit.search("zeppelin", plan="contract", mode="vector")
     assert [(h.path, h.score) for h in lone.hits] == [
         (h.path, e.score) for h, e in zip(alone.hits, alone.hits, strict=True)
@@ -121,9 +119,7 @@ def test_an_empty_list_returns_the_other_unchanged(fruit: wb.Corpus) -> None:
     assert "spelling" in tips["keyword"]
 
 
-def test_the_keyword_mode_needs_no_vectors_and_hybrid_goes_on_as_it(
-    fruit: wb.Corpus, embedded: list[str], no_vectors: None
-) -> None:
+def test_the_keyword_mode_needs_no_vectors_and_hybrid_goes_on_as_it(fruit, embedded, no_vectors):
     fruit.search("apples", plan="contract", mode="keyword", bypass_cache=True)
     assert embedded == []
     result = fruit.search("apples", plan="contract", bypass_cache=True)

@@ -1,6 +1,6 @@
 """`pages`: 0.7 of the cosine and 0.3 of the keyword score, organised by page."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -38,9 +38,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
         yield corpus
 
 
-def test_each_list_is_five_deeper_than_the_limit_and_both_run_at_once(
-    site: wb.Corpus, meet: Callable[..., dict[str, int]]
-) -> None:
+def test_each_list_is_five_deeper_than_the_limit_and_both_run_at_once(site, meet):
     result = site.search("zebra", plan="pages", limit=3)
     assert len(result.rankings["vector"].entries) == 8
     assert (wb.preset("pages").depth("keyword"), wb.preset("pages")["limit"]) == (15, 10)
@@ -49,7 +47,7 @@ def test_each_list_is_five_deeper_than_the_limit_and_both_run_at_once(
     assert min(came.values()) == 1
 
 
-def test_seven_tenths_of_the_cosine_and_three_of_the_keyword_score(site: wb.Corpus) -> None:
+def test_seven_tenths_of_the_cosine_and_three_of_the_keyword_score(site):
     """The cosine counts from 0, the keyword score by its list's top, and what a source did not find adds 0."""
     kinds, shares = set(), set()
     for query in ("zebra stripes", "short"):
@@ -72,7 +70,7 @@ def test_seven_tenths_of_the_cosine_and_three_of_the_keyword_score(site: wb.Corp
     assert numbers == list(range(1, 7))
 
 
-def test_a_page_comes_as_summary_examples_sections(site: wb.Corpus) -> None:
+def test_a_page_comes_as_summary_examples_sections(site):
     """The summary always and the short examples before the sections, which stand in document order."""
     result = site.search("lion zebra mane stripes", plan="pages", filters="path = 'docs/short.md'", limit=2)
     sections = [(h.section.split(" > ")[-1], h.added) for h in result.hits]
@@ -93,13 +91,13 @@ def test_a_page_comes_as_summary_examples_sections(site: wb.Corpus) -> None:
 @pytest.mark.parametrize(
     ("path", "shown"), [("docs/below.md", True), ("concepts/at.md", False), ("concepts/above.md", False)]
 )
-def test_examples_are_added_below_five_hundred_characters(site: wb.Corpus, path: str, shown: bool) -> None:
+def test_examples_are_added_below_five_hundred_characters(site, path, shown):
     hits = site.search("zebra stripes", plan="pages", filters=f"path = '{path}'", limit=1).hits
     names = [h.section.split(" > ")[-1] for h in hits]
     assert names == (["Summary", "Examples", "Zebra"] if shown else ["Summary", "Zebra"])
 
 
-def test_added_rows_do_not_count_and_what_was_found_is_not_added(site: wb.Corpus) -> None:
+def test_added_rows_do_not_count_and_what_was_found_is_not_added(site):
     result = site.search("Short in short summary", plan="pages", limit=10)
     assert len({h.chunk_id for h in result.hits}) == len(result.hits)
     summary = next(h for h in result.hits if h.path == "docs/short.md" and h.section.endswith("Summary"))
@@ -118,7 +116,7 @@ def test_added_rows_do_not_count_and_what_was_found_is_not_added(site: wb.Corpus
     assert site.search("quagga", plan="pages", mode="keyword").hits == ()
 
 
-def test_the_open_text_helps_the_vector_side_alone_with_ten_names(site: wb.Corpus, embedded: list[str]) -> None:
+def test_the_open_text_helps_the_vector_side_alone_with_ten_names(site, embedded):
     plain = site.search("mane", plan="pages", bypass_cache=True)
     helped = site.search("mane", plan="pages", context='s("bd").lpf(800)', bypass_cache=True)
     empty = site.search("mane", plan="pages", context="   ", bypass_cache=True)
@@ -135,7 +133,7 @@ def test_the_open_text_helps_the_vector_side_alone_with_ten_names(site: wb.Corpu
     assert result.query == question
 
 
-def test_front_matter_is_metadata_and_no_content(make_corpus: Callable[..., wb.Corpus]) -> None:
+def test_front_matter_is_metadata_and_no_content(make_corpus):
     """No result begins with it; a filter reads it, and grep finds its lines as those of the file and of the first chunk."""
     corpus = make_corpus({"a.md": "---\ntitle: Zebras\nteam: herdsmen\n---\n\n# Stripes\n\nZebra stripes.\n"})
     for plan in ("pages", "contract", "passages", "default"):
@@ -150,7 +148,7 @@ def test_front_matter_is_metadata_and_no_content(make_corpus: Callable[..., wb.C
     assert (found.chunk_id, "team: herdsmen" in found.text) == (hit.chunk_id, True)
 
 
-def test_the_keyword_side_wants_every_word_and_may_fail(site: wb.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_keyword_side_wants_every_word_and_may_fail(site, monkeypatch):
     found = {
         q: len(site.search(q, plan="pages").rankings["keyword"].entries) for q in ("zebra", "the zebra", "zebra quagga")
     }

@@ -1,8 +1,7 @@
 """`passages`: grep on exact keywords beside vectors on the question, by reciprocal rank fusion."""
 
 import math
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from corpus_files import write_files
@@ -44,7 +43,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
 
 
 @pytest.mark.parametrize(("at", "first", "last"), WINDOWS)
-def test_a_match_is_shown_with_ten_lines_on_either_side(rows: wb.Corpus, at: int, first: int, last: int) -> None:
+def test_a_match_is_shown_with_ten_lines_on_either_side(rows, at, first, last):
     """The passage starts ten lines before the match or at line 1, ends ten after or at the last, and marks the match."""
     (hit,) = rows.search("where is it", keywords=f"window{at}w", plan="passages").hits
     assert (hit.start_line, hit.end_line) == (first, last)
@@ -54,7 +53,7 @@ def test_a_match_is_shown_with_ten_lines_on_either_side(rows: wb.Corpus, at: int
 
 
 @pytest.mark.parametrize("case", range(len(NEAR)))
-def test_matches_within_twenty_lines_are_one_passage(rows: wb.Corpus, case: int) -> None:
+def test_matches_within_twenty_lines_are_one_passage(rows, case):
     """Twenty lines apart is together, twenty-one is not, a chain of near ones is one passage; no line is shown twice."""
     at, passages = NEAR[case]
     found = rows.grep(f"near{case}w")
@@ -62,9 +61,7 @@ def test_matches_within_twenty_lines_are_one_passage(rows: wb.Corpus, case: int)
     assert sorted(n for p in found for n in p.matched_lines) == list(at)
 
 
-def test_both_sources_run_at_the_same_time_on_keywords_and_question(
-    rows: wb.Corpus, meet: Callable[..., dict[str, int]], embedded: list[str]
-) -> None:
+def test_both_sources_run_at_the_same_time_on_keywords_and_question(rows, meet, embedded):
     came = meet(rows, {"grep": 1, "vector": 1})
     assert rows.search("row", keywords="needle", plan="passages", bypass_cache=True).hits
     assert came == {"grep": 1, "vector": 1}
@@ -74,7 +71,7 @@ def test_both_sources_run_at_the_same_time_on_keywords_and_question(
     assert result.rankings["vector"].entries[0].path == "c.txt"
 
 
-def test_one_source_alone_is_returned_in_its_own_order(rows: wb.Corpus) -> None:
+def test_one_source_alone_is_returned_in_its_own_order(rows):
     result = rows.search("zebra crossing", keywords="needle", plan="passages")
     assert not result.rankings["vector"].entries
     assert [h.path for h in result.hits] == ["b.txt", "a.txt"]
@@ -97,7 +94,7 @@ def test_one_source_alone_is_returned_in_its_own_order(rows: wb.Corpus) -> None:
     assert any(m.startswith("vector found") for m in rows.search("pears", mode="vector", plan=plan).messages)
 
 
-def test_keywords_are_taken_from_the_question_where_none_are_apart(sample: wb.Corpus) -> None:
+def test_keywords_are_taken_from_the_question_where_none_are_apart(sample):
     """No keywords, empty ones and the question again are the same: the question's own terms are looked for."""
     query = "how do retries work"
     answers = [
@@ -111,7 +108,7 @@ def test_keywords_are_taken_from_the_question_where_none_are_apart(sample: wb.Co
     ]
 
 
-def test_a_distance_strictly_below_a_half_is_kept(monkeypatch: pytest.MonkeyPatch, sample: wb.Corpus) -> None:
+def test_a_distance_strictly_below_a_half_is_kept(monkeypatch, sample):
     plan = wb.preset("passages")
     assert (plan["vector.threshold"], plan["vector.metric"]) == (0.5, "l2sq")
     monkeypatch.setenv("WORKBENCH_VECTOR_SCORE_THRESHOLD", "0.25")
@@ -124,7 +121,7 @@ def test_a_distance_strictly_below_a_half_is_kept(monkeypatch: pytest.MonkeyPatc
     assert any(e.distance == at for e in above)
 
 
-def test_a_search_says_how_much_it_found_and_cites_the_real_file(sample: wb.Corpus) -> None:
+def test_a_search_says_how_much_it_found_and_cites_the_real_file(sample):
     for mode, plan in (("grep", "passages"), ("vector", WIDE), ("hybrid", WIDE)):
         result = sample.search("how do retries work", mode=mode, plan=plan)
         said = result.messages[0]
@@ -147,7 +144,7 @@ def test_a_search_says_how_much_it_found_and_cites_the_real_file(sample: wb.Corp
     assert [h.score for h in result.hits] == sorted((h.score for h in result.hits), reverse=True)
 
 
-def test_a_chunk_inside_a_passage_is_one_result_with_it(make_corpus: Callable[..., wb.Corpus]) -> None:
+def test_a_chunk_inside_a_passage_is_one_result_with_it(make_corpus):
     """What vectors find of lines that a passage shows counts for the passage, and no line is shown twice."""
     sections = "\n\n".join(f"## Part {n}\n\n{word} stands here" for n, word in enumerate(["otter", "heron", "pike"]))
     corpus = make_corpus({"a.md": sections, "b.md": "otter and heron"})
@@ -163,7 +160,7 @@ def test_a_chunk_inside_a_passage_is_one_result_with_it(make_corpus: Callable[..
     assert corpus.explain(result, "a.md:7").rank == passage.rank
 
 
-def test_a_file_that_is_not_indexed_is_read_from_disk(make_corpus: Callable[..., wb.Corpus], tmp_path: Path) -> None:
+def test_a_file_that_is_not_indexed_is_read_from_disk(make_corpus, tmp_path):
     """Its text, where an indexing run would take it; a binary says so; hidden, ignored and excluded files are not there."""
     corpus = make_corpus({"a.md": "alpha", ".gitignore": "*.log\n"})
     files = tmp_path / "files0"
@@ -181,9 +178,7 @@ def test_a_file_that_is_not_indexed_is_read_from_disk(make_corpus: Callable[...,
 
 
 @pytest.mark.slow
-def test_a_changed_file_gives_its_current_text_with_a_note(
-    make_corpus: Callable[..., wb.Corpus], tmp_path: Path
-) -> None:
+def test_a_changed_file_gives_its_current_text_with_a_note(make_corpus, tmp_path):
     """The text as it is now, and that it is not what was indexed; new claims of it hold at once."""
     corpus = make_corpus({"a.md": "alpha\n", "b.html": "<p>beta</p>"})
     assert find_cited(corpus.engine, None, "a.md").note == ""
@@ -199,7 +194,7 @@ def test_a_changed_file_gives_its_current_text_with_a_note(
     assert corpus.read_file("a.md").startswith("[ERROR: NOT_FOUND]")
 
 
-def test_rules_hold_for_files_on_disk(tmp_path: Path) -> None:
+def test_rules_hold_for_files_on_disk(tmp_path):
     """A file whose path rule, or own words, hide it from the principal is the same as one that is not there."""
     files = write_files(tmp_path / "files", {"pub/a.md": "open", "hr/a.md": "wages"})
     (tmp_path / "corpus").mkdir()

@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -55,9 +55,7 @@ def desk(path: Path) -> Iterator[wb.Corpus]:
         yield corpus
 
 
-def test_both_sides_run_at_the_same_time_and_the_question_is_embedded_once(
-    desk: wb.Corpus, meet: Callable[..., dict[str, int]], embedded: list[str]
-) -> None:
+def test_both_sides_run_at_the_same_time_and_the_question_is_embedded_once(desk, meet, embedded):
     came = meet(desk, {"keyword": 1, "vector": 1})
     assert desk.search("retries", plan="scoped").hits
     assert min(came.values()) == 1
@@ -66,7 +64,7 @@ def test_both_sides_run_at_the_same_time_and_the_question_is_embedded_once(
     assert embedded == ["retries", "retries and queues"]
 
 
-def test_sixty_five_to_thirty_five_over_each_list_from_0_to_1(desk: wb.Corpus) -> None:
+def test_sixty_five_to_thirty_five_over_each_list_from_0_to_1(desk):
     result = desk.search("retries queues number3", plan="scoped keyword.operator=any keyword.keep_strongest=no")
     assert len(result.hits) == 8
     spans = {}
@@ -85,7 +83,7 @@ def test_sixty_five_to_thirty_five_over_each_list_from_0_to_1(desk: wb.Corpus) -
     assert one.chunk_ids == ("b", "c", "a")
 
 
-def test_a_chunk_is_a_result_once_in_the_same_order_every_time(desk: wb.Corpus) -> None:
+def test_a_chunk_is_a_result_once_in_the_same_order_every_time(desk):
     hits = desk.search("retries and queues", plan="scoped").hits
     assert len({(h.document_id, h.chunk_index) for h in hits}) == len(hits) == 8
     runs = [
@@ -95,7 +93,7 @@ def test_a_chunk_is_a_result_once_in_the_same_order_every_time(desk: wb.Corpus) 
     assert runs[0] == runs[1]
 
 
-def test_the_keyword_side_reads_codes_and_the_syntax_of_web_search(desk: wb.Corpus) -> None:
+def test_the_keyword_side_reads_codes_and_the_syntax_of_web_search(desk):
     found = {}
     queries = ("retries number7", "retries OR salaries", '"queues retries"', "retries -number7", "number7 OR number8")
     for query in queries:
@@ -116,7 +114,7 @@ def test_the_keyword_side_reads_codes_and_the_syntax_of_web_search(desk: wb.Corp
 @pytest.mark.parametrize(
     ("query", "kept"), [("retries number7", True), ("retries number7 number8 number9 number10 number11", False)]
 )
-def test_the_strongest_exact_hit_is_kept_if_it_is_strong(desk: wb.Corpus, query: str, kept: bool) -> None:
+def test_the_strongest_exact_hit_is_kept_if_it_is_strong(desk, query, kept):
     """Not among the first k, it replaces the k-th if its score is at least half of what the query could give."""
     strongest = desk.search(query, mode="keyword").hits[0]
     bound = desk.engine.lexical.upper_bound(
@@ -138,9 +136,7 @@ def test_the_strongest_exact_hit_is_kept_if_it_is_strong(desk: wb.Corpus, query:
     assert [h.path for h in desk.search(query, "retries", plan=BY_PATH, limit=1).hits] == ["all/00.md"]
 
 
-def test_the_strongest_hit_keeps_its_document_and_equal_texts_their_places(
-    make_corpus: Callable[..., wb.Corpus],
-) -> None:
+def test_the_strongest_hit_keeps_its_document_and_equal_texts_their_places(make_corpus):
     files = {f"{n}.md": f"retries and queues number{n}" for n in range(4)}
     files["z.md"] = "# One\n\nretries and queues " + "roofs and rain and roads " * 150 + "\n\n# Two\n\nzebra7 number"
     plan = "default fusion.method=rrf fusion.weights.keyword=0 fusion.weights.vector=0 grep.when=always limit=2"
@@ -157,9 +153,7 @@ def test_the_strongest_hit_keeps_its_document_and_equal_texts_their_places(
             assert len(opened.search("retries", plan=f"{plan} dedupe=yes").hits) == 1
 
 
-def test_roles_and_tenants_see_their_own_and_an_anonymous_call_is_refused(
-    path: Path, make_corpus: Callable[..., wb.Corpus]
-) -> None:
+def test_roles_and_tenants_see_their_own_and_an_anonymous_call_is_refused(path, make_corpus):
     seen = {}
     for who in (ADMIN, SUPPORT):
         with wb.open_corpus(path, who) as corpus:
@@ -170,7 +164,7 @@ def test_roles_and_tenants_see_their_own_and_an_anonymous_call_is_refused(
         make_corpus({"a.md": "apples"}).search("apples", plan="scoped")
 
 
-def test_stats_name_the_milliseconds_and_a_result_is_kept_for_180_seconds(desk: wb.Corpus) -> None:
+def test_stats_name_the_milliseconds_and_a_result_is_kept_for_180_seconds(desk):
     plan = wb.preset("scoped")
     first = desk.search("retries and queues", plan=plan)
     assert list(first.stats) == ["vectorMs", "keywordMs", "rerankMs"]
@@ -199,13 +193,13 @@ def test_stats_name_the_milliseconds_and_a_result_is_kept_for_180_seconds(desk: 
     assert not desk.search("retries", plan="scoped").cached
 
 
-def test_the_cache_key_is_everything_that_decides_a_result() -> None:
+def test_the_cache_key_is_everything_that_decides_a_result():
     """Tenant, roles, query, number of results, reranking, filters, mode, generation and policy each make another key."""
 
     def key(query: str = "a b", generation: str = "1", policy: str = "", **other: object) -> object:
         asked = {"keywords": None, "context": None, "mode": "hybrid", "filters": None, "limit": None}
         asked |= {"plan": Plan.of("scoped"), "principal": ADMIN} | other
-        return cache_key(make_request(query, **asked), f"{generation} {policy}")  # type: ignore[arg-type]
+        return cache_key(make_request(query, **asked), f"{generation} {policy}")
 
     same = [key(), key(query="  a   b "), key(limit=8)]
     assert len(set(same)) == 1
@@ -227,7 +221,7 @@ def test_the_cache_key_is_everything_that_decides_a_result() -> None:
     assert len({*same, *others}) == 1 + len(others)
 
 
-def test_reranking_is_off_unless_asked_and_sees_as_many_as_the_plan_says(desk: wb.Corpus) -> None:
+def test_reranking_is_off_unless_asked_and_sees_as_many_as_the_plan_says(desk):
     plan = wb.preset("scoped")
     assert (plan["rerank.model"], plan["rerank.top"], plan["cache_seconds"]) == ("off", 50, 180)
     plain = desk.search("retries", plan="scoped")
@@ -242,9 +236,7 @@ def test_reranking_is_off_unless_asked_and_sees_as_many_as_the_plan_says(desk: w
 
 
 @pytest.mark.slow
-def test_a_reranking_that_takes_too_long_leaves_the_fused_order(
-    desk: wb.Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reranking_that_takes_too_long_leaves_the_fused_order(desk, monkeypatch):
     """A model that never answers: the same results in the same order, a warning with the reason, and the time it took."""
     plain = desk.search("retries number7", plan="scoped")
     importlib.import_module("openai")  # takes longer on a busy machine than the model has, and then nothing is asked
@@ -264,7 +256,7 @@ def test_a_reranking_that_takes_too_long_leaves_the_fused_order(
 
 
 @pytest.mark.slow
-def test_sources_and_ingest_jobs_are_listed(tmp_path: Path) -> None:
+def test_sources_and_ingest_jobs_are_listed(tmp_path):
     """A run is queued while another writes, then running, then done with its counts; one that cannot go on is failed."""
     corpus, files = tmp_path / "corpus", write_files(tmp_path / "files", {"a.md": "apples", "b.md": "pears"})
     wb.index([files], corpus=corpus, encoder="hashing")
@@ -297,7 +289,7 @@ def test_sources_and_ingest_jobs_are_listed(tmp_path: Path) -> None:
     assert sources.drop("modified").rows() == [(str(files), "folder", 3, 3, 16, 0)]
 
 
-def test_a_job_whose_process_died_is_failed(tmp_path: Path) -> None:
+def test_a_job_whose_process_died_is_failed(tmp_path):
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     program = (
@@ -313,7 +305,7 @@ def test_a_job_whose_process_died_is_failed(tmp_path: Path) -> None:
     assert not list((corpus / "jobs").iterdir())
 
 
-def test_a_stopped_run_is_failed_with_its_reason(tmp_path: Path) -> None:
+def test_a_stopped_run_is_failed_with_its_reason(tmp_path):
     files = write_files(tmp_path / "files", {"a.md": "apples"})
     with pytest.raises(IndexingStopped):
         wb.index([files], corpus=tmp_path / "corpus", encoder="hashing", abort=lambda: True)
@@ -323,7 +315,7 @@ def test_a_stopped_run_is_failed_with_its_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_jobs_and_sources_name_no_paths_of_others(tmp_path: Path) -> None:
+def test_jobs_and_sources_name_no_paths_of_others(tmp_path):
     """Who sees a part sees the jobs of his sources, without counts; who sees nothing there sees none."""
     corpus = tmp_path / "corpus"
     ours, theirs = (write_files(tmp_path / name, {"a.md": f"{name} apples"}) for name in ("ours", "theirs"))
@@ -343,7 +335,7 @@ def test_jobs_and_sources_name_no_paths_of_others(tmp_path: Path) -> None:
     assert seen["nobody"] == ([], [])
 
 
-def test_the_command_line_lists_sources_and_jobs(tmp_path: Path) -> None:
+def test_the_command_line_lists_sources_and_jobs(tmp_path):
     files = write_files(tmp_path / "files", {"a.md": "apples"})
     wb.index([files], corpus=tmp_path / "corpus", encoder="hashing")
     said = CliRunner().invoke(main, ["info", "--sources", "--jobs", "-c", str(tmp_path / "corpus")])
@@ -386,7 +378,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
         yield corpus
 
 
-def test_an_identifier_inside_a_sentence_is_found_first_and_explained(records: wb.Corpus) -> None:
+def test_an_identifier_inside_a_sentence_is_found_first_and_explained(records):
     for number, question in enumerate(IDS.values()):
         result = records.search(question, plan="scoped")
         assert result.hits[0].path == f"records/{number}.md", question

@@ -43,7 +43,7 @@ def loaded(modules: str, *unwanted: str) -> str:
     return done.stdout.strip()
 
 
-def test_every_module_is_in_one_layer() -> None:
+def test_every_module_is_in_one_layer():
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
         "contracts"
     ]
@@ -56,13 +56,13 @@ def test_every_module_is_in_one_layer() -> None:
     assert sorted(name for layer in layers for name in re.findall(r"[\w.]+", layer)) == sorted(found)
 
 
-def test_importing_loads_nothing_that_is_not_needed() -> None:
+def test_importing_loads_nothing_that_is_not_needed():
     assert loaded("workbench, workbench.cli.main", *HEAVY) == ""
     unneeded = ("workbench.ingest.readers", "workbench.assist.endpoint", "asyncio", "polars", "plotly", "torch")
     assert loaded("workbench.corpus", *unneeded) == ""
 
 
-def test_ranking_is_pure() -> None:
+def test_ranking_is_pure():
     """Numpy, the standard library and lower layers; no clock, chance, file or thread: the same input gives the same bits."""
     for module, tree in below("ranking"):
         for name in imported(tree):
@@ -76,7 +76,7 @@ def test_ranking_is_pure() -> None:
     assert loaded(modules, *HEAVY, "scipy", "pandas", "numba", "yaml") == ""
 
 
-def test_every_public_name_has_a_docstring() -> None:
+def test_every_public_name_has_a_docstring():
     for name in workbench.__all__:
         value = getattr(workbench, name)
         assert name == "__version__" or value.__doc__, name
@@ -85,7 +85,7 @@ def test_every_public_name_has_a_docstring() -> None:
                 assert method.startswith("_") or not callable(made) or made.__doc__, f"{name}.{method}"
 
 
-def test_the_app_holds_no_sql_and_no_store_of_its_own() -> None:
+def test_the_app_holds_no_sql_and_no_store_of_its_own():
     for name, tree in below("ui"):
         tops = {found.partition(".")[0] for found in imported(tree)}
         assert not tops & {"duckdb", "sqlite3", "polars"}, name

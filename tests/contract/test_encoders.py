@@ -45,7 +45,7 @@ def _named(name: str, cache: Path) -> str:
     return str(folder if folder.is_dir() else make_static(folder, [*TEXTS, "word apple first retries failure"]))
 
 
-def test_vectors_are_float32_rows_of_length_one_whatever_the_batch(encoder: Encoder) -> None:
+def test_vectors_are_float32_rows_of_length_one_whatever_the_batch(encoder):
     vectors = encoder.encode(TEXTS)
     assert vectors.shape == (len(TEXTS), encoder.identity.dim)
     assert vectors.dtype == np.float32
@@ -67,7 +67,7 @@ def test_vectors_are_float32_rows_of_length_one_whatever_the_batch(encoder: Enco
     assert {p.step for p in seen} == {"embed"}
 
 
-def test_similar_texts_are_nearer_and_a_query_has_the_same_bits_every_time(encoder: Encoder) -> None:
+def test_similar_texts_are_nearer_and_a_query_has_the_same_bits_every_time(encoder):
     first = encoder.encode_query("how do retries work")
     encoder.encode(TEXTS)
     assert first.shape == (encoder.identity.dim,)
@@ -78,7 +78,7 @@ def test_similar_texts_are_nearer_and_a_query_has_the_same_bits_every_time(encod
     assert near > far + 0.2
 
 
-def test_tokens_are_counted_whole_and_text_beyond_the_longest_input_is_cut(encoder: Encoder) -> None:
+def test_tokens_are_counted_whole_and_text_beyond_the_longest_input_is_cut(encoder):
     around, one, many = encoder.count_tokens(["", "word", "word " * 600])
     assert (one - around, many - around) == (1, 600)
     longest = encoder.identity.max_tokens
@@ -88,7 +88,7 @@ def test_tokens_are_counted_whole_and_text_beyond_the_longest_input_is_cut(encod
     assert not np.array_equal(a, c)
 
 
-def test_threads_get_the_answers_of_one(encoder: Encoder) -> None:
+def test_threads_get_the_answers_of_one(encoder):
     right = [encoder.encode_query(text) for text in TEXTS]
     wrong: list[str] = []
 
@@ -108,9 +108,7 @@ def test_threads_get_the_answers_of_one(encoder: Encoder) -> None:
     assert wrong == []
 
 
-def test_it_is_loaded_once_and_again_after_closing(
-    encoder: Encoder, request: pytest.FixtureRequest, cache: Path
-) -> None:
+def test_it_is_loaded_once_and_again_after_closing(encoder, request, cache):
     name, runtime = request.node.callspec.params["encoder"]
     name = _named(name, cache)
     assert load_encoder(name, runtime) is encoder
@@ -122,7 +120,7 @@ def test_it_is_loaded_once_and_again_after_closing(
     assert load_encoder(name, runtime) is not encoder
 
 
-def test_a_model_that_nobody_uses_is_let_go_of(tmp_path: Path) -> None:
+def test_a_model_that_nobody_uses_is_let_go_of(tmp_path):
     folders = [make_static(tmp_path / f"model{n}", ["still there"], shift=n) for n in range(8)]
     held, unused = load_encoder(str(folders[0])), weakref.ref(load_encoder(str(folders[1])))
     for folder in folders[2:]:

@@ -80,7 +80,7 @@ def recorded(cache: Path) -> dict[str, Any]:
     return dict(json.loads((only_copy(cache) / "record.json").read_text()))
 
 
-def test_the_copy_agrees_and_is_used(tiny: Path, cache: Path) -> None:
+def test_the_copy_agrees_and_is_used(tiny, cache):
     fast = load_encoder(str(tiny))
     slow = load_encoder(str(tiny), "torch")
     assert fast.identity.runtime.startswith(f"openvino {version('openvino')} ")
@@ -96,7 +96,7 @@ def test_the_copy_agrees_and_is_used(tiny: Path, cache: Path) -> None:
     assert identity_of(str(tiny)) == fast.identity
 
 
-def test_a_copy_is_used_without_torch(tiny: Path, filled: Path) -> None:
+def test_a_copy_is_used_without_torch(tiny, filled):
     first = load_encoder(str(tiny)).encode_query("retry")
     code = (
         "import sys; from workbench.encode.load import load_encoder; e = load_encoder(sys.argv[1]);"
@@ -114,7 +114,7 @@ def sabotage(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(model: Any, target: Path) -> list[str]:
         import torch
 
-        class Leaning(torch.nn.Module):  # type: ignore[misc]
+        class Leaning(torch.nn.Module):
             def forward(self, features: dict[str, Any]) -> dict[str, Any]:
                 pooled = features["sentence_embedding"]
                 lean = torch.zeros(pooled.shape[-1])
@@ -127,7 +127,7 @@ def sabotage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openvino_copy, "convert", wrong)
 
 
-def test_a_copy_that_is_wrong_is_not_used(tiny: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_is_wrong_is_not_used(tiny, cache, monkeypatch):
     sabotage(monkeypatch)
     for _ in range(2):
         encoder = load_encoder(str(tiny))
@@ -142,14 +142,14 @@ def test_a_copy_that_is_wrong_is_not_used(tiny: Path, cache: Path, monkeypatch: 
     assert identity_of(str(tiny)).runtime.startswith("torch ")
 
 
-def test_a_copy_from_another_processor_is_not_used(tiny: Path, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_from_another_processor_is_not_used(tiny, filled, monkeypatch):
     monkeypatch.setattr(openvino_copy, "_processor", lambda: "another")
     load_encoder(str(tiny))
     assert sorted(f.name.rpartition("-")[2] == "another" for f in (filled / "models").iterdir()) == [False, True]
 
 
 @pytest.mark.parametrize("harm", ["cut", "gone"])
-def test_a_damaged_copy_is_made_again(tiny: Path, filled: Path, harm: str) -> None:
+def test_a_damaged_copy_is_made_again(tiny, filled, harm):
     model = find(str(tiny), download=False)
     right = load_encoder(str(tiny)).encode_query("retry")
     for name in ("model.xml", "tokenizer.json", "record.json", "model.bin"):
@@ -171,14 +171,14 @@ def test_a_damaged_copy_is_made_again(tiny: Path, filled: Path, harm: str) -> No
     assert [f.name for f in (filled / "models").iterdir() if f.name.startswith(".")] == []
 
 
-def test_a_cache_that_cannot_be_written_means_torch(tiny: Path, cache: Path) -> None:
+def test_a_cache_that_cannot_be_written_means_torch(tiny, cache):
     cache.write_text("a file where the folder should be")
     encoder = load_encoder(str(tiny))
     assert encoder.identity.runtime.startswith("torch ")
     assert "cannot be written" in encoder.notes[0]
 
 
-def test_without_openvino_torch_runs_the_model(tiny: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_openvino_torch_runs_the_model(tiny, cache, monkeypatch):
     monkeypatch.setitem(sys.modules, "openvino", None)
     assert "OpenVINO cannot be imported" in load_encoder(str(tiny)).notes[0]
     with pytest.raises(EncoderError, match="OpenVINO cannot be imported"):

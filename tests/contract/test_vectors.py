@@ -1,7 +1,6 @@
 """The vectors of a generation: exact search against a brute-force oracle, and the approximate index beside it."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,10 +53,7 @@ def at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors_module, "_GRAPH_MS_PER_WIDTH", 0.0)
 
 
-# --- the approximate index -------------------------------------------------------------------------------------------
-
-
-def test_the_approximate_answer_has_exact_scores_and_allowed_records_only(index: VectorIndex, rows: Matrix) -> None:
+def test_the_approximate_answer_has_exact_scores_and_allowed_records_only(index, rows):
     recalls = []
     for query in unit_rows(30, seed=5):
         answer = index.search(query, EVERYTHING, 50, exact="no")
@@ -85,9 +81,7 @@ def test_the_approximate_answer_has_exact_scores_and_allowed_records_only(index:
     assert len(index.search(rows[0], EVERYTHING, 0).numbers) == 0
 
 
-def test_hidden_records_and_filters_mean_exact_and_many_records_the_graph(
-    index: VectorIndex, rows: Matrix, at_any_size: None
-) -> None:
+def test_hidden_records_and_filters_mean_exact_and_many_records_the_graph(index, rows, at_any_size):
     everything = np.ones(3000, bool)
     some = np.arange(3000) % 2 == 0
     for scope in (Scope(visible=everything, allowed=everything), Scope(visible=some, allowed=some)):
@@ -98,7 +92,7 @@ def test_hidden_records_and_filters_mean_exact_and_many_records_the_graph(
     assert not index.search(rows[0], Scope(allowed=np.arange(3000) > 0), 10).approximate
 
 
-def test_hidden_records_change_no_bit(tmp_path: Path, rows: Matrix) -> None:
+def test_hidden_records_change_no_bit(tmp_path, rows):
     some = np.random.default_rng(6).random(3000) < 0.4
     index = built(tmp_path / "whole", rows)
     alone = built(tmp_path / "part", rows[some])
@@ -110,7 +104,7 @@ def test_hidden_records_change_no_bit(tmp_path: Path, rows: Matrix) -> None:
         np.testing.assert_array_equal(a.scores, b.scores)
 
 
-def test_a_graph_that_cannot_be_built_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_graph_that_cannot_be_built_is_a_warning(tmp_path, monkeypatch):
 
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("out of memory")
@@ -126,7 +120,7 @@ def test_a_graph_that_cannot_be_built_is_a_warning(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     "harm", [lambda p: p.unlink(), lambda p: p.write_bytes(p.read_bytes()[:-100])], ids=["gone", "cut"]
 )
-def test_a_damaged_graph_is_a_warning(tmp_path: Path, harm: Callable[[Path], object]) -> None:
+def test_a_damaged_graph_is_a_warning(tmp_path, harm):
     built(tmp_path, unit_rows(300))
     harm(tmp_path / "index.usearch")
     index = VectorIndex(tmp_path)
@@ -135,10 +129,7 @@ def test_a_damaged_graph_is_a_warning(tmp_path: Path, harm: Callable[[Path], obj
     assert (len(answer.numbers), answer.approximate) == (5, False)
 
 
-# --- sizes, damage, threads ------------------------------------------------------------------------------------------
-
-
-def test_ties_are_not_missed(tmp_path: Path, at_any_size: None) -> None:
+def test_ties_are_not_missed(tmp_path, at_any_size):
     rows = unit_rows(900)
     rows[:600] = rows[0]
     index = built(tmp_path, rows)
@@ -157,12 +148,12 @@ def test_ties_are_not_missed(tmp_path: Path, at_any_size: None) -> None:
         ([np.full((6, 24), np.nan, np.float32)], "length nan"),
     ],
 )
-def test_wrong_vectors_are_refused(tmp_path: Path, blocks: list[Matrix], words: str) -> None:
+def test_wrong_vectors_are_refused(tmp_path, blocks, words):
     with pytest.raises(CorpusError, match=words):
         build_vectors(tmp_path, blocks, 6, IDENTITY)
 
 
-def test_a_damaged_matrix_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_matrix_is_refused(tmp_path):
     built(tmp_path, unit_rows(30))
     whole = (tmp_path / "vectors.npy").read_bytes()
     for harm in (whole[:-8], whole[:40], b""):

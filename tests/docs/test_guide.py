@@ -19,18 +19,18 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 
 
-def test_reference_and_tables_are_what_the_code_says_now() -> None:
+def test_reference_and_tables_are_what_the_code_says_now():
     assert {f.stem for f in guide.FOLDER.glob("*.md")} == set(guide.PAGES)
     assert guide.text("reference") == generated.reference(), "run: make guide"
     assert guide.text("sql") == generated.with_tables(guide.text("sql")), "run: make guide"
 
 
 @pytest.mark.parametrize("page", WRITTEN)
-def test_a_page_has_at_most_fifteen_hundred_words(page: str) -> None:
+def test_a_page_has_at_most_fifteen_hundred_words(page):
     assert sum(1 for word in WRITTEN[page].split() if re.search(r"\w", word)) <= 1500
 
 
-def test_every_preset_and_app_page_is_in_the_guide() -> None:
+def test_every_preset_and_app_page_is_in_the_guide():
     for preset in PRESETS:
         page = WRITTEN["default" if preset.name in ("rrf", "tmm") else preset.name]
         assert f"`{preset.name}`" in page or f"# Preset {preset.name}\n" in page
@@ -47,17 +47,17 @@ def test_every_preset_and_app_page_is_in_the_guide() -> None:
 @pytest.mark.parametrize(
     "name", [*plan_fields.METHODS, *plan_fields.NORMALISATIONS, *plan_fields.METRICS, *plan_fields.MISSING]
 )
-def test_every_method_normalisation_metric_and_missing_score_is_explained(name: str) -> None:
+def test_every_method_normalisation_metric_and_missing_score_is_explained(name):
     assert f"`{name}`" in WRITTEN["search"]
 
 
 @pytest.mark.parametrize("name", [n for n in wb.__all__ if not n.startswith("__")])
-def test_every_public_name_is_in_the_reference(name: str) -> None:
+def test_every_public_name_is_in_the_reference(name):
     assert f"`wb.{name}`" in guide.text("reference")
 
 
 @pytest.mark.parametrize("page", [*guide.PAGES, "README"])
-def test_every_link_leads_somewhere(page: str) -> None:
+def test_every_link_leads_somewhere(page):
     folder, text = (ROOT, README) if page == "README" else (guide.FOLDER, guide.text(page))
     for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", text)):
         if "://" in target:
@@ -68,7 +68,7 @@ def test_every_link_leads_somewhere(page: str) -> None:
         assert not part or f'id="{part}"' in guide.html(found.stem), target
 
 
-def test_pages_become_html_with_anchors_and_pictures() -> None:
+def test_pages_become_html_with_anchors_and_pictures():
     html = guide.html("reference")
     for field in plan_fields.FIELDS:
         assert f'<tr id="{guide.anchor(field.name)}">' in html
@@ -82,19 +82,19 @@ def test_pages_become_html_with_anchors_and_pictures() -> None:
 
 
 @pytest.mark.parametrize("notebook", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
-def test_every_notebook_is_in_the_guide(notebook: Path) -> None:
+def test_every_notebook_is_in_the_guide(notebook):
     assert f"| [{notebook.stem}](../../notebooks/{notebook.name}) | " in GUIDE
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
-def test_every_extra_is_in_the_readme(extra: str) -> None:
+def test_every_extra_is_in_the_readme(extra):
     assert f"`[{extra}]`" in README
     named = re.findall(r"(?:workbench|\.)\[([\w,]+)\]", README + GUIDE)
     assert named
     assert {name for names in named for name in names.split(",")} <= set(EXTRAS)
 
 
-def test_what_pages_for_developers_name_is_there() -> None:
+def test_what_pages_for_developers_name_is_there():
     pages = (
         ROOT / "CONTRIBUTING.md",
         ROOT / "tests" / "acceptance" / "README.md",

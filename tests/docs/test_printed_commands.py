@@ -68,7 +68,7 @@ def of_code(path: Path) -> Iterator[str]:
     first = tree.body[0].value if tree.body and isinstance(tree.body[0], ast.Expr) else None
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            parts = (p.value if isinstance(p, ast.Constant) else "{" + ast.unparse(p.value) + "}" for p in node.values)  # type: ignore[attr-defined]
+            parts = (p.value if isinstance(p, ast.Constant) else "{" + ast.unparse(p.value) + "}" for p in node.values)
             text = "".join(map(str, parts))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside | {id(first)}:
             text = node.value
@@ -172,7 +172,7 @@ def run(words: list[str]) -> click.testing.Result:
 
 
 @pytest.mark.slow
-def test_every_printed_command_runs(folder: Path) -> None:
+def test_every_printed_command_runs(folder):
     """README's and the guide's in their order, with the files that the lines before them wrote."""
     snapshot = json.loads(run(["snapshot", "save", "retry pause", "note", "--json"]).output)["id"]
     wrong, ran, done = [], 0, set()

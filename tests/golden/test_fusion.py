@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction as F
-from typing import Any
 
 import numpy as np
 import pytest
@@ -87,19 +86,19 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_scores_and_order_are_the_ones_worked_out_by_hand(name: str) -> None:
+def test_scores_and_order_are_the_ones_worked_out_by_hand(name):
     plan, expected = CASES[name]
     check(fuse(four(), plan), expected)
 
 
-def test_plain_rankings_fuse_by_the_default_plan() -> None:
+def test_plain_rankings_fuse_by_the_default_plan():
     fused = fuse({"keyword": [("x", 3.0), ("y", 2.0)], "vector": [("y", 0.5), ("z", 0.4)]})
     check(fused, {"y": F(1, 62) + F(1, 61), "x": F(1, 61), "z": F(1, 62)})
     assert fused.labels == (Label.HYBRID, Label.EXACT, Label.SEMANTIC)
     assert fused.coverage.tolist() == [2, 1, 1]
 
 
-def test_max_takes_one_contribution_of_those_that_gave_a_score() -> None:
+def test_max_takes_one_contribution_of_those_that_gave_a_score():
     candidates = rows("a", "a", [column("vector", [1], [0.5]), column("keyword", [1], [3.0])])
     fused = fuse(candidates, FusionPlan("max"))
     assert {s: v.tolist() for s, v in fused.contributions.items()} == {"keyword": [1.0], "vector": [0.0]}
@@ -108,7 +107,7 @@ def test_max_takes_one_contribution_of_those_that_gave_a_score() -> None:
     check(fuse(rows("ab", "ab", [keyword, vector]), plan), {"a": F(1), "b": F(-1)})
 
 
-def test_two_collections_of_one_artifact_add_up_from_raw_positions_counted_from_0() -> None:
+def test_two_collections_of_one_artifact_add_up_from_raw_positions_counted_from_0():
     """Positions 2 and 5 from 0 give 1/(60+2) + 1/(60+5) = 0.0315, and the chunk is shown, not the whole document."""
     ids, documents = "abxcdefgy", "abxcdefgx"
     whole = column("vector@artifacts", [1, 2, 3, 0, 0, 0, 0, 0, 0], [0.9, 0.8, 0.7] + [NAN] * 6)
@@ -124,7 +123,7 @@ def test_two_collections_of_one_artifact_add_up_from_raw_positions_counted_from_
     assert best.chunk_ids[best.document_ids.index("x")] == "x", "without a preference the record that added most"
 
 
-def test_ranks_and_scores_of_documents_are_those_of_the_collapsed_list() -> None:
+def test_ranks_and_scores_of_documents_are_those_of_the_collapsed_list():
     candidates = rows("12345", "aaabc", [column("keyword", [1, 2, 4, 3, 5], [5.0, 4.0, 2.0, 3.0, 1.0])])
     renumbered = fuse(candidates, FusionPlan(unit="document"))
     assert renumbered.document_ids == ("a", "b", "c")
@@ -145,7 +144,7 @@ def test_ranks_and_scores_of_documents_are_those_of_the_collapsed_list() -> None
     assert fused.chunk_ids == ("1", "2")
 
 
-def test_the_row_shown_is_the_record_that_added_most() -> None:
+def test_the_row_shown_is_the_record_that_added_most():
     """Document a: row 1 is keyword's second, with weight 10, and row 2 is vector's first: row 1 is shown."""
     keyword, vector = column("keyword", [2, 0, 1], [3.0, 0.0, 4.0]), column("vector", [0, 1, 0], [0.0, 0.5, 0.1])
     candidates = rows("123", "aab", [keyword, vector])
@@ -163,7 +162,7 @@ def test_the_row_shown_is_the_record_that_added_most() -> None:
 
 
 @pytest.mark.parametrize("missing", ["computed", "zero", "floor"])
-def test_a_cut_candidate_gets_nothing_from_that_source_whatever_missing_says(missing: str) -> None:
+def test_a_cut_candidate_gets_nothing_from_that_source_whatever_missing_says(missing):
     cut = to_threshold(
         four(), "vector", 0.5, "cosine"
     )  # d at distance 0.5 and a beyond are cut: strictly below is kept
@@ -174,7 +173,7 @@ def test_a_cut_candidate_gets_nothing_from_that_source_whatever_missing_says(mis
 
 
 @pytest.mark.parametrize("missing", ["computed", "zero", "floor"])
-def test_what_a_bm25_threshold_cuts_adds_nothing_and_the_list_that_is_left_decides(missing: str) -> None:
+def test_what_a_bm25_threshold_cuts_adds_nothing_and_the_list_that_is_left_decides(missing):
     """Keyword 6, 4, 2 and a computed 1, cut below 3: minmax is over 6 and 4. Vector 1, 1/2, 0 stays as it is."""
     keyword = column("keyword", [1, 2, 3, 0], [6.0, 4.0, 2.0, 1.0])
     vector = column("vector", [0, 3, 1, 2], [NAN, 0.0, 1.0, 0.5])
@@ -185,7 +184,7 @@ def test_what_a_bm25_threshold_cuts_adds_nothing_and_the_list_that_is_left_decid
     assert [at_least(fused.scores, t) for t in (0.76, 0.75, 0.375, 0.26, 0.25, 0.0)] == [0, 1, 2, 2, 3, 4]
 
 
-def test_grep_and_another_encoder_are_voices_of_their_own_under_convex() -> None:
+def test_grep_and_another_encoder_are_voices_of_their_own_under_convex():
     grep = column("grep", [2, 0, 1, 0], [1.5, NAN, 2.5, NAN])
     plan = FusionPlan("convex", alpha=0.8, normalise={**BOTH, "grep": "tmm"})
     fused = fuse(replace(four(), columns=(*four().columns, grep)), plan)
@@ -205,7 +204,7 @@ def test_grep_and_another_encoder_are_voices_of_their_own_under_convex() -> None
     assert np.isnan(fused.normalised["grep"][1])
 
 
-def test_passthrough_is_the_sources_own_list_and_nothing_an_empty_one() -> None:
+def test_passthrough_is_the_sources_own_list_and_nothing_an_empty_one():
     fused = passthrough(four(), "vector")
     assert fused.chunk_ids == ("b", "d", "a")
     assert fused.scores.tolist() == [0.9, 0.5, 0.1]
@@ -230,19 +229,19 @@ def test_passthrough_is_the_sources_own_list_and_nothing_an_empty_one() -> None:
         ({"bm25": []}, FusionPlan(normalise={"bm25": "softmax"}), "fusion.normalise.bm25 is 'softmax'"),
     ],
 )
-def test_a_plan_that_cannot_be_fused_is_refused_with_the_remedy(rankings, plan: Any, message: str) -> None:
+def test_a_plan_that_cannot_be_fused_is_refused_with_the_remedy(rankings, plan, message):
     with pytest.raises(PlanError, match=message):
         fuse(rankings, plan)
 
 
-def test_rankings_that_cannot_be_fused_are_refused_with_the_remedy() -> None:
+def test_rankings_that_cannot_be_fused_are_refused_with_the_remedy():
     with pytest.raises(UsageError, match=r"keyword ranks 'a' twice. Give each id once"):
         fuse({"keyword": [("a", 2.0), ("a", 1.0)]})
     with pytest.raises(UsageError, match="without a finite score"):
         fuse({"keyword": [("a", NAN)]})
 
 
-def test_many_convex_plans_at_once_give_the_order_of_each() -> None:
+def test_many_convex_plans_at_once_give_the_order_of_each():
     """Alpha 0.8 ranks b, a, d, c; alpha 0 is keyword alone: a, b, c, d; ranks of rows a, b, c, d."""
     plans = [FusionPlan("convex", alpha=alpha, normalise=BOTH) for alpha in (0.8, 0.0)]
     assert Batch.of([Judged(four(), np.arange(4))]).ranks(plans).tolist() == [[2, 1, 4, 3], [1, 2, 3, 4]]

@@ -50,7 +50,7 @@ def check(row: Row | Unmeasured) -> None:
 
 
 @pytest.mark.slow
-def test_rows_give_finite_figures(ground: Ground) -> None:
+def test_rows_give_finite_figures(ground):
     """A row of each kind of searching, with whatever peers are installed; others take long at any size."""
     last = {key.partition(".")[0]: key for key in rows.KEYS}
     keys = tuple(last[kind] for kind in ("keyword", "vector", "grep", "hybrid"))
@@ -60,7 +60,7 @@ def test_rows_give_finite_figures(ground: Ground) -> None:
         check(row)
 
 
-def test_json_holds_what_the_table_shows(kept: Path, ground: Ground) -> None:
+def test_json_holds_what_the_table_shows(kept, ground):
     result = call(["--rows", str(ROWS), "--keep", str(kept), "--only", "open.one", "--json"])
     said = json.loads(result.stdout)
     assert said["corpus"]["digest"] == ground.built.source.digest
@@ -74,7 +74,7 @@ def test_json_holds_what_the_table_shows(kept: Path, ground: Ground) -> None:
     assert said["stopped"] is False
 
 
-def test_ctrl_c_prints_what_is_done(kept: Path, ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_prints_what_is_done(kept, ground, monkeypatch):
     """Exit code 1, and how far it came on standard error."""
 
     def interrupt(_: Ground) -> Row:
@@ -117,7 +117,7 @@ def table(*words: object) -> str:
 
 
 @pytest.mark.slow
-def test_the_figures_of_the_table_are_those_of_evaluating_each_plan(collection: Path, tmp_path: Path) -> None:
+def test_the_figures_of_the_table_are_those_of_evaluating_each_plan(collection, tmp_path):
     said = json.loads(table(collection, "--keep", tmp_path, "--json"))
     (row,) = said["collections"]
     judged = wb.load_judgments(collection)
@@ -136,7 +136,7 @@ def test_the_figures_of_the_table_are_those_of_evaluating_each_plan(collection: 
     assert {said["machine"]["cores"] > 0, len(row["digest"]) > 8, said["date"][:2] == "20"} == {True}
 
 
-def test_a_folder_that_lacks_a_part_is_refused_before_the_first_is_measured(collection: Path, tmp_path: Path) -> None:
+def test_a_folder_that_lacks_a_part_is_refused_before_the_first_is_measured(collection, tmp_path):
     """Each of the three parts is looked for, and in all folders: an hour of measuring would be lost at the last one."""
     bare = tmp_path / "bare"
     bare.mkdir()

@@ -29,14 +29,14 @@ def run(*arguments: object) -> Result:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help(name: str) -> None:
+def test_every_command_has_help(name):
     done = run(name, "--help")
     assert done.exit_code == 0
     assert "Usage:" in done.output
 
 
 @pytest.mark.slow
-def test_index_search_and_read(tmp_path: Path, sample_path: Path) -> None:
+def test_index_search_and_read(tmp_path, sample_path):
     """A folder is indexed, found, read and indexed again with nothing to do."""
     source = write_files(
         tmp_path / "notes", {"a.md": "# Retries\n\nWait with backoff.\n", "b.bin": "\x00\x01", "c.mp3": "x"}
@@ -79,7 +79,7 @@ def test_index_search_and_read(tmp_path: Path, sample_path: Path) -> None:
     assert run("nonsense").exit_code == 2
 
 
-def test_json_is_the_result_and_explain_and_compare_are_tables(sample_path: Path) -> None:
+def test_json_is_the_result_and_explain_and_compare_are_tables(sample_path):
     done = run("search", "how do retries work", "--json", "--limit", "3", "--corpus", sample_path, *SEE_ALL)
     data = json.loads(done.output)
     assert [h["rank"] for h in data["hits"]] == [1, 2, 3]
@@ -97,7 +97,7 @@ def test_json_is_the_result_and_explain_and_compare_are_tables(sample_path: Path
     assert "tmm" in table.output
 
 
-def test_eval_prints_a_table_and_a_verdict(sample_path: Path, tmp_path: Path) -> None:
+def test_eval_prints_a_table_and_a_verdict(sample_path, tmp_path):
     from workbench.demo import sample_folder
 
     at = ("--corpus", sample_path, *SEE_ALL)
@@ -111,7 +111,7 @@ def test_eval_prints_a_table_and_a_verdict(sample_path: Path, tmp_path: Path) ->
     assert run("eval", tmp_path / "none", *at).exit_code == 2
 
 
-def test_doctor_examines_without_a_model_and_keeps_secrets(sample_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_examines_without_a_model_and_keeps_secrets(sample_path, monkeypatch):
     done = run("doctor", "--no-model", "--verify", "--json", "--corpus", sample_path)
     found = json.loads(done.output)
     assert {f["area"] for f in found} == {"versions", "settings", "corpus", "desk"}
@@ -131,7 +131,7 @@ def test_doctor_examines_without_a_model_and_keeps_secrets(sample_path: Path, mo
 
 
 @pytest.mark.slow
-def test_square_brackets_are_text_in_every_table(tmp_path: Path) -> None:
+def test_square_brackets_are_text_in_every_table(tmp_path):
     name, query = "app/[slug]/[bold]x[/].md", "what does [/kettle] \x1b[2J mean"
     corpus = tmp_path / "corpus"
     folder = write_files(
@@ -173,9 +173,7 @@ def test_square_brackets_are_text_in_every_table(tmp_path: Path) -> None:
     ],
     ids=lambda c: c[0],
 )
-def test_a_place_that_cannot_be_written_is_refused_before_the_work(
-    command: tuple[object, ...], sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(command, sample_path, tmp_path, monkeypatch):
     """A folder that is not there, or a folder in the file's place: exit 2, and nothing was searched for it."""
     monkeypatch.setattr("workbench.cli.options.Given.open", lambda *_, **__: pytest.fail("the corpus was opened"))
     for target, said in ((tmp_path / "none" / "file.txt", "There is no folder"), (tmp_path, "is a directory")):
@@ -223,7 +221,7 @@ judge export judged corpus/desk.sqlite
 
 
 @pytest.mark.parametrize("words", OVER_INPUTS.strip().splitlines())
-def test_no_command_writes_over_its_own_input(judged_place: Path, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_command_writes_over_its_own_input(judged_place, words, monkeypatch):
     """Exit 2 with a sentence before any work, under whatever name, and every file is as it was."""
     monkeypatch.setattr("workbench.cli.options.Given.open", lambda *_, **__: pytest.fail("the corpus was opened"))
     monkeypatch.chdir(judged_place)
@@ -234,7 +232,7 @@ def test_no_command_writes_over_its_own_input(judged_place: Path, words: str, mo
     assert {p: p.read_bytes() for p in judged_place.rglob("*") if p.is_file()} == before
 
 
-def test_a_file_error_is_one_sentence(sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_error_is_one_sentence(sample_path, tmp_path, monkeypatch):
     bad = tmp_path / "plan.yaml"
     bad.write_bytes(b"\xff\xfe\x00preset")
     done = run("search", "retries", "--plan-file", bad, "--corpus", sample_path, *SEE_ALL)
@@ -251,9 +249,7 @@ def test_a_file_error_is_one_sentence(sample_path: Path, tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("words", [["doctor", "--no-model"], ["info"], ["snapshot", "list"]], ids=lambda w: w[0])
-def test_a_corpus_is_named_from_the_home_folder(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_corpus_is_named_from_the_home_folder(words, tmp_path, monkeypatch):
     """`--corpus=~/x`, which a shell leaves as it is, is the folder in the home folder for every command."""
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "notes.md").write_text("# Notes\n\nA pelican.\n")
@@ -264,7 +260,7 @@ def test_a_corpus_is_named_from_the_home_folder(
     assert done.exit_code == (1 if "snapshot" in words else 0), done.output
 
 
-def test_a_remark_on_an_indexed_file_is_printed(tmp_path: Path) -> None:
+def test_a_remark_on_an_indexed_file_is_printed(tmp_path):
     """Once a reason with the number of files, so that what a file asked for and did not get is seen without --list."""
     for n in range(3):
         (tmp_path / f"{n}.md").write_text(f"---\nsensitivity: public\n---\n# Part {n}\n")
@@ -295,7 +291,7 @@ def saved(sample_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out.with_suffix(".snapshot")
 
 
-def test_save_show_verify_and_diff(saved: Path, sample_path: Path) -> None:
+def test_save_show_verify_and_diff(saved, sample_path):
     assert "how do retries work" in as_admin("snapshot", "show", saved).output
     data = json.loads(as_admin("snapshot", "show", saved, "--json").output)
     assert [s["query"] for s in data["searches"]] == ["how do retries work", "runbook"]
@@ -324,7 +320,7 @@ def test_save_show_verify_and_diff(saved: Path, sample_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_corpus_keeps_what_has_no_file(tmp_path: Path) -> None:
+def test_the_corpus_keeps_what_has_no_file(tmp_path):
     """Under its id, which every command takes; nothing kept is exit code 1."""
     corpus = tmp_path / "c"
     wb.index([write_files(tmp_path / "n", {"a.md": "# A\n\nretry\n"})], corpus=corpus, encoder="hashing")
@@ -340,7 +336,7 @@ def test_the_corpus_keeps_what_has_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_export_asks_for_the_audience(saved: Path, tmp_path: Path) -> None:
+def test_export_asks_for_the_audience(saved, tmp_path):
     assert "--audience-tenant" in as_admin("snapshot", "export", saved, "--csv", code=2).stderr
     everything = as_admin("snapshot", "export", saved, "--csv", "--audience-same").output
     theirs = as_admin("snapshot", "export", saved, "--csv", "--audience-tenant", "acme").output
@@ -373,7 +369,7 @@ def saved_by_the_app(corpus: wb.Corpus, query: str) -> Snapshot:
 
 
 @pytest.mark.slow
-def test_what_the_app_saves_verifies_and_an_edited_document_is_named(tmp_path: Path) -> None:
+def test_what_the_app_saves_verifies_and_an_edited_document_is_named(tmp_path):
     gap = "\n" * 30
     texts = {f"d{n:03d}.md": f"retry {n}\n" + ("again" if n % 3 else f"pause{gap}retry pause\n") for n in range(140)}
     files, folder = write_files(tmp_path / "files", texts), tmp_path / "corpus"
@@ -396,7 +392,7 @@ def test_what_the_app_saves_verifies_and_an_edited_document_is_named(tmp_path: P
 Make = Callable[..., wb.Corpus]
 
 
-def test_each_plan_is_held_against_the_first(make_corpus: Make) -> None:
+def test_each_plan_is_held_against_the_first(make_corpus):
     corpus = make_corpus({"a.md": "apples", "b.md": "apples and pears", "c.md": "plums"})
     made = compare_many(
         corpus.compare, [Asked("apples"), Asked("plums")], ["sources=keyword", "vector.threshold=off", "sources=grep"]
@@ -430,7 +426,7 @@ def test_each_plan_is_held_against_the_first(make_corpus: Make) -> None:
     assert rows[2]["hits"] == 2
 
 
-def test_queries_and_plans_are_read_in_every_form(tmp_path: Path, sample_path: Path) -> None:
+def test_queries_and_plans_are_read_in_every_form(tmp_path, sample_path):
     (tmp_path / "a.txt").write_text("one\n\n  two words \n", encoding="utf-8")
     (tmp_path / "b.jsonl").write_text('{"_id": "1", "text": "x", "keywords": "y"}\n{"text": "z"}\n', encoding="utf-8")
     assert read_queries(tmp_path / "a.txt") == (Asked("one"), Asked("two words"))
@@ -478,7 +474,7 @@ def test_queries_and_plans_are_read_in_every_form(tmp_path: Path, sample_path: P
 
 
 @pytest.mark.slow
-def test_two_hash_seeds_print_the_same_bytes(sample_path: Path) -> None:
+def test_two_hash_seeds_print_the_same_bytes(sample_path):
     words = "--keywords backoff --set sources=vector,grep,keyword --limit 40 --json --corpus".split()
     command = [sys.executable, "-m", "workbench", "search", "how do retries work", *words, str(sample_path), *SEE_ALL]
     outputs = {

@@ -24,7 +24,7 @@ def run(place: Path, *arguments: str) -> Result:
     return CliRunner().invoke(main, words, catch_exceptions=False, env={"COLUMNS": "80"})
 
 
-def test_tune_prints_a_verdict_and_writes_the_plan(place: Path, tmp_path: Path) -> None:
+def test_tune_prints_a_verdict_and_writes_the_plan(place, tmp_path):
     out = tmp_path / "plan.yaml"
     words = "--grid fusion.k=1,60 --grid fusion.weights.vector=0,1 --curve fusion.k --out".split()
     done = run(place, "tune", *words, str(out))
@@ -40,7 +40,7 @@ def test_tune_prints_a_verdict_and_writes_the_plan(place: Path, tmp_path: Path) 
     assert len({point["mean"] for point in data["curves"]["fusion.k"]}) == 1
 
 
-def test_check_against_a_baseline_or_a_floor(place: Path, tmp_path: Path) -> None:
+def test_check_against_a_baseline_or_a_floor(place, tmp_path):
     saved = tmp_path / "good.json"
     assert run(place, "check", "--save", str(saved)).exit_code == 0
     same = run(place, "check", "--baseline", str(saved))
@@ -69,7 +69,7 @@ def test_check_against_a_baseline_or_a_floor(place: Path, tmp_path: Path) -> Non
     assert run(place, "check", "--min", "nDCG@10").exit_code == 2
 
 
-def test_check_compares_the_queries_that_are_judged_as_they_were(place: Path, tmp_path: Path) -> None:
+def test_check_compares_the_queries_that_are_judged_as_they_were(place, tmp_path):
     saved, other = tmp_path / "good.json", tmp_path / "judged.csv"
     assert run(place, "check", "--save", str(saved)).exit_code == 0
     lines = (place / "judged.csv").read_text().splitlines()
@@ -97,9 +97,7 @@ def test_check_compares_the_queries_that_are_judged_as_they_were(place: Path, tm
         (("tune", "--grid", "fusion.k=1,60", "--seed", "-1"), "Invalid value for '--seed'"),
     ],
 )
-def test_what_cannot_be_is_refused_before_the_work(
-    place: Path, words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_is_refused_before_the_work(place, words, said, monkeypatch):
     """A minimum that nothing is below, two minimums of one measure, a curve over what does not vary: exit 2 at once."""
     monkeypatch.setattr("workbench.cli.options.Given.open", lambda *_, **__: pytest.fail("the corpus was opened"))
     done = run(place, *words)
@@ -115,7 +113,7 @@ def test_what_cannot_be_is_refused_before_the_work(
     ],
     ids=str,
 )  # fmt: skip
-def test_a_baseline_that_was_changed_is_refused(place: Path, tmp_path: Path, change: dict[str, object]) -> None:
+def test_a_baseline_that_was_changed_is_refused(place, tmp_path, change):
     """A figure, a query or a measure that is missing or no number would pass whatever the plan does."""
     saved = tmp_path / "base.json"
     assert run(place, "check", "--save", str(saved)).exit_code == 0
@@ -127,7 +125,7 @@ def test_a_baseline_that_was_changed_is_refused(place: Path, tmp_path: Path, cha
 
 
 @pytest.mark.slow
-def test_check_warns_of_figures_that_say_little(tmp_path: Path) -> None:
+def test_check_warns_of_figures_that_say_little(tmp_path):
     few = write_judged(tmp_path, 4)
     saved = tmp_path / "base.json"
     assert run(few, "check", "--save", str(saved)).exit_code == 0
@@ -145,7 +143,7 @@ def test_check_warns_of_figures_that_say_little(tmp_path: Path) -> None:
     assert "do they belong to this corpus?" in " ".join(done.output.split())
 
 
-def test_a_threshold_loses_no_more_than_was_allowed(place: Path) -> None:
+def test_a_threshold_loses_no_more_than_was_allowed(place):
     done = run(place, "threshold", "--lose", "0", "--lose", "25", "--json")
     rows = json.loads(done.output)
     assert [(r["source"], r["lose"]) for r in rows] == [
@@ -167,7 +165,7 @@ def test_a_threshold_loses_no_more_than_was_allowed(place: Path) -> None:
 
 @pytest.mark.parametrize("source", ["keyword", "fused"])
 @pytest.mark.parametrize("plan", ["default", "tmm", "default vector.threshold=0.3"])
-def test_a_threshold_of_scores_loses_in_a_search_what_it_says(place: Path, source: str, plan: str) -> None:
+def test_a_threshold_of_scores_loses_in_a_search_what_it_says(place, source, plan):
     """Of eight relevant files as many are lost in eight searches as the row says, of BM25 and of fused scores."""
     row = json.loads(run(place, "threshold", "--lose", "40", "--source", source, "--plan", plan, "--json").output)[0]
     assert row["now"] == "off"
@@ -181,7 +179,7 @@ def test_a_threshold_of_scores_loses_in_a_search_what_it_says(place: Path, sourc
     assert row["relevant"] - kept == round(row["loses"] * row["relevant"] / 100)
 
 
-def test_the_table_of_tune_fits_a_terminal(place: Path) -> None:
+def test_the_table_of_tune_fits_a_terminal(place):
     grid = ("--grid", "keyword.k1=0.6,1.2", "--grid", "keyword.b=0.2,0.8", "--folds", "0", "--plan", "rrf")
     done = run(place, "tune", *grid)
     head = next(line for line in done.output.splitlines() if "p (Holm)" in line)
@@ -222,7 +220,7 @@ def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
     return whole, parts, tmp_path / "passages.csv"
 
 
-def test_the_same_passages_judge_both_cuts(corpora: tuple[Path, Path, Path]) -> None:
+def test_the_same_passages_judge_both_cuts(corpora):
     whole, parts, passages = corpora
     with wb.open_corpus(whole) as one, wb.open_corpus(parts) as other:
         assert (one.info()["records"], other.info()["records"] > 4) == (2, True)

@@ -22,7 +22,7 @@ Make = Callable[..., wb.Corpus]
 
 
 @pytest.mark.slow
-def test_a_corpus_is_pinned_until_refreshed(tmp_path: Path) -> None:
+def test_a_corpus_is_pinned_until_refreshed(tmp_path):
     source = write_files(tmp_path / "files", {"a.md": "# Apples\n\nAbout apples.\n"})
     path = tmp_path / "corpus"
     wb.index([source], corpus=path, encoder="hashing")
@@ -40,7 +40,7 @@ def test_a_corpus_is_pinned_until_refreshed(tmp_path: Path) -> None:
     following.close()
 
 
-def test_tenants_need_a_principal(tmp_path: Path) -> None:
+def test_tenants_need_a_principal(tmp_path):
     source = write_files(tmp_path / "files", {"a.md": "secret apples"})
     wb.index([source], corpus=tmp_path / "corpus", encoder="hashing", tenant="acme", roles=("admin",))
     with pytest.raises(PrincipalRequired, match="principal"):
@@ -53,7 +53,7 @@ def test_tenants_need_a_principal(tmp_path: Path) -> None:
         assert admin.search("apples").hits
 
 
-def test_a_side_may_fail_and_a_closed_corpus_says_so(make_corpus: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_side_may_fail_and_a_closed_corpus_says_so(make_corpus, monkeypatch):
     corpus = make_corpus({"a.md": "apples and pears", "b.md": "apples"})
     vector = [h.chunk_id for h in corpus.search("apples", mode="vector").hits]
     lexical = type(corpus.engine.lexical)
@@ -73,10 +73,7 @@ def test_a_side_may_fail_and_a_closed_corpus_says_so(make_corpus: Make, monkeypa
         corpus.search("apple")
 
 
-# --- read_file ---------------------------------------------------------------------------------------------------------
-
-
-def test_read_file_stays_inside(make_corpus: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_file_stays_inside(make_corpus, tmp_path, monkeypatch):
     """Outside is denied with the allowed folders, whether or not it exists, by a link too; what is allowed by name opens."""
     corpus = make_corpus({"docs/a.md": "# A\n\ntext of a\n"})
     assert corpus.read_file("docs/a.md") == "# A\n\ntext of a\n"
@@ -95,7 +92,7 @@ def test_read_file_stays_inside(make_corpus: Make, tmp_path: Path, monkeypatch: 
     assert corpus.read_file(str(folder / "b.txt")) == corpus.read_file("b.txt") == "text of b"
 
 
-def test_who_may_not_see_a_document_reads_an_absent_one(sample_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_may_not_see_a_document_reads_an_absent_one(sample_path, monkeypatch):
     with wb.open_corpus(sample_path, wb.Principal("acme")) as guest:
         root = Path(guest.info()["roots"][0])
         for real, none in (
@@ -115,7 +112,7 @@ def test_who_may_not_see_a_document_reads_an_absent_one(sample_path: Path, monke
         assert "warranty" in guest.read_file("kb/warranty.md").lower()
 
 
-def test_the_tables_answer_sql_for_who_may_see_everything(make_corpus: Make, sample: wb.Corpus) -> None:
+def test_the_tables_answer_sql_for_who_may_see_everything(make_corpus, sample):
     corpus = make_corpus({"a.md": "apples", "b.md": "pears"})
     assert corpus.sql("SELECT path FROM documents WHERE path > ? ORDER BY path", ["a.md"])["path"].to_list() == ["b.md"]
     with pytest.raises(QueryError, match="read-only"):
@@ -139,9 +136,7 @@ PRESETS = ("default", "rrf", "tmm", "passages", "collections", "pages", "contrac
 
 @pytest.mark.parametrize("mode", ["hybrid", "grep", "keyword", "vector", "semantic"])
 @pytest.mark.parametrize("preset", PRESETS)
-def test_a_result_says_the_same_in_hits_table_candidates_funnel_and_messages(
-    preset: str, mode: str, sample: wb.Corpus
-) -> None:
+def test_a_result_says_the_same_in_hits_table_candidates_funnel_and_messages(preset, mode, sample):
     """Under every preset and mode: scores are sums, `wb.fuse` gives them again to the bit, and the counts are one count."""
     for query, keywords in QUERIES:
         result = sample.search(query, keywords=keywords, mode=mode, plan=preset)
@@ -175,13 +170,13 @@ def test_a_result_says_the_same_in_hits_table_candidates_funnel_and_messages(
         ({"query": "x", "filters": "colour = 'red'"}, "unknown field colour"),
     ],
 )
-def test_a_search_that_cannot_be_is_told_in_a_sentence(wrong: dict[str, Any], said: str, sample: wb.Corpus) -> None:
+def test_a_search_that_cannot_be_is_told_in_a_sentence(wrong, said, sample):
     with pytest.raises(wb.WorkbenchError, match=said):
         sample.search(**wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"context": -1}, {"context": 1001}, {"context": "3"}, {"limit": 0}, {"limit": -1}])
-def test_grep_refuses_lines_and_limits_that_cannot_be(wrong: dict[str, Any], sample: wb.Corpus) -> None:
+def test_grep_refuses_lines_and_limits_that_cannot_be(wrong, sample):
     """Fewer than no lines around a match would cite a passage that ends before it begins."""
     (name,) = wrong
     with pytest.raises(wb.WorkbenchError, match=f"The {name} is .*whole number from"):
@@ -189,15 +184,13 @@ def test_grep_refuses_lines_and_limits_that_cannot_be(wrong: dict[str, Any], sam
 
 
 @pytest.mark.parametrize("nothing", ["", "  ", [], ["", " "], [None]])
-def test_grep_for_nothing_is_refused(nothing: Any, sample: wb.Corpus) -> None:
+def test_grep_for_nothing_is_refused(nothing, sample):
     """Blank patterns would match every line."""
     with pytest.raises(wb.WorkbenchError, match="nothing to look for"):
         sample.grep(nothing)
 
 
-def test_one_plan_is_compared_as_one_plan_and_a_file_is_no_corpus(
-    sample: wb.Corpus, make_corpus: Callable[..., wb.Corpus]
-) -> None:
+def test_one_plan_is_compared_as_one_plan_and_a_file_is_no_corpus(sample, make_corpus):
     assert sample.compare("retries", "rrf limit=3").names == ("rrf limit=3",)
     with pytest.raises(wb.WorkbenchError, match="no plan to compare"):
         sample.compare("retries", [])
@@ -208,7 +201,7 @@ def test_one_plan_is_compared_as_one_plan_and_a_file_is_no_corpus(
 
 
 @pytest.mark.slow
-def test_one_path_is_a_path_and_home_is_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_path_is_a_path_and_home_is_home(tmp_path, monkeypatch):
     """As the README has it: no shell reads `~` for Python or for a settings file, and a lone path needs no list."""
     monkeypatch.setenv("HOME", str(tmp_path))
     write_files(tmp_path / "notes", {"a.txt": "one apple a day", "b.txt": "two pears"})
@@ -229,9 +222,7 @@ RANKED = ("how do retries work", '"storm damage" report')
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_every_output_shows_the_rank_that_counted(
-    sample: wb.Corpus, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_output_shows_the_rank_that_counted(sample, name, capsys):
     """For rrf the contribution is weight / (k + rank - 1 + base) of the rank beside it."""
     for query in RANKED:
         for changes in ({}, {"fusion.unit": "document", "fusion.method": "rrf", "fusion.renumber": True}):
@@ -240,10 +231,10 @@ def test_every_output_shows_the_rank_that_counted(
 
 
 @pytest.mark.slow
-def test_the_chunk_that_counted_is_named(make_corpus: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_chunk_that_counted_is_named(make_corpus, capsys):
     lines = "\n".join("grove " * 9 for _ in range(30))
     texts = {f"d{n}.md": f"# One\n\namber {'ember ' * n}\n{lines}\n\n# Two\n\ncedar\n{lines}\n" for n in range(1, 9)}
-    corpus = make_corpus(texts)  # type: ignore[operator]
+    corpus = make_corpus(texts)
     result = corpus.search("amber cedar", plan="contract")
     named = [(h, s, e) for h in result.hits for s, e in h.counted.items()]
     assert named, "no document has ranks of two chunks"

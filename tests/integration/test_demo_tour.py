@@ -1,7 +1,6 @@
 """The demo from end to end, with the encoder that needs no model, and what its tour claims, with the model."""
 
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -10,7 +9,7 @@ from workbench.demo import CHECKED, CONTENDERS, MODES, QUESTIONS, ask, build, ch
 
 
 @pytest.mark.slow
-def test_the_demo_builds_answers_and_checks(tmp_path: Path) -> None:
+def test_the_demo_builds_answers_and_checks(tmp_path):
     first = build(tmp_path, encoder="hashing")
     assert first.report.count("failed") == 0
     assert 3_000 <= first.report.chunks <= 8_000
@@ -36,7 +35,7 @@ def test_the_demo_builds_answers_and_checks(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the demo's files are this Python's own; looked at on 3.11")
-def test_the_tour_shows_what_it_says(small_demo: Path) -> None:
+def test_the_tour_shows_what_it_says(small_demo):
     judgments = wb.demo_judgments()
     answers = {
         judgments.topic(i).text: {k for k, grade in judgments.qrels[i].items() if grade} for i in judgments.query_ids

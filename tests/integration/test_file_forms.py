@@ -49,7 +49,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
         yield corpus
 
 
-def test_results_passages_and_tables_carry_the_lines_of_the_file(pages: wb.Corpus) -> None:
+def test_results_passages_and_tables_carry_the_lines_of_the_file(pages):
     result = pages.search("otter", mode="keyword", plan="contract")
     hit = result.hits[0]
     assert (hit.citation, hit.locator, hit.copies) == (f"a.html#line={CITED}", f"line={CITED}", ("copy.html",))
@@ -98,7 +98,7 @@ def corpus(folder: Path, report: wb.IndexReport) -> wb.Corpus:
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
-def test_filters_and_lines_match_whatever_the_form(corpus: wb.Corpus, form: str) -> None:
+def test_filters_and_lines_match_whatever_the_form(corpus, form):
     conditions = "author = 'José'|author like 'J%é'|author contains 'JOSÉ'|villé in ('Orléans')|author glob 'Jos?'"
     for where in conditions.split("|"):
         result = corpus.search("raum", mode="keyword", filters=unicodedata.normalize(form, where))
@@ -131,11 +131,11 @@ def test_filters_and_lines_match_whatever_the_form(corpus: wb.Corpus, form: str)
         ("when < 2025", {"other.md"}),
     ],
 )
-def test_a_quoted_date_is_a_date(corpus: wb.Corpus, where: str, found: set[str]) -> None:
+def test_a_quoted_date_is_a_date(corpus, where, found):
     assert {hit.path for hit in corpus.search("raum", mode="keyword", filters=where).hits} == found
 
 
-def test_text_beyond_the_encoder_is_said(corpus: wb.Corpus, report: wb.IndexReport) -> None:
+def test_text_beyond_the_encoder_is_said(corpus, report):
     (warning,) = report.warnings
     assert warning.startswith("1 of 4 chunks is longer than the encoder reads: hashing embeds the first 256 tokens")
     assert corpus.info()["cut"] == 1
@@ -148,9 +148,7 @@ def test_text_beyond_the_encoder_is_said(corpus: wb.Corpus, report: wb.IndexRepo
 
 
 @pytest.mark.slow
-def test_words_of_older_rules_are_said_and_split_again(
-    report: wb.IndexReport, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_words_of_older_rules_are_said_and_split_again(report, folder, tmp_path, monkeypatch):
     """A search says that they are older; the next run splits every text again though no file changed, and once only."""
     kept = shutil.copytree(folder / "k", tmp_path / "k")
     monkeypatch.setattr(tokens, "WORDS_VERSION", tokens.WORDS_VERSION + 1)
@@ -206,7 +204,7 @@ def messy_corpus(messy: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_every_file_is_accounted_for_with_a_reason(messy: Path, messy_corpus: Path) -> None:
+def test_every_file_is_accounted_for_with_a_reason(messy, messy_corpus):
     report = index([messy], messy_corpus, encoder="hashing")
     told = {f.path: f for f in report.files}
     names = [os.path.relpath(os.path.join(at, n), messy) for at, _, inside in os.walk(messy) for n in inside]
@@ -238,7 +236,7 @@ def test_every_file_is_accounted_for_with_a_reason(messy: Path, messy_corpus: Pa
         ("narwhal", "mail.eml!/in.docx#paragraph=1"), ("ocelot", "all.zip!/a/b.txt:1-1"),
     ],
 )  # fmt: skip
-def test_a_word_is_found_and_cited_where_it_is(messy: Path, messy_corpus: Path, word: str, citation: str) -> None:
+def test_a_word_is_found_and_cited_where_it_is(messy, messy_corpus, word, citation):
     if not messy_corpus.exists():
         index([messy], messy_corpus, encoder="hashing")
     with open_corpus(messy_corpus) as opened:

@@ -79,13 +79,13 @@ def check(seen: dict[str, Any], sample_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_over_standard_input_and_output(sample_path: Path) -> None:
+def test_over_standard_input_and_output(sample_path):
     server = StdioServerParameters(command=sys.executable, args=arguments(sample_path), env=environment())
     check(anyio.run(use, server), sample_path)
 
 
 @pytest.mark.slow
-def test_standard_output_carries_messages_only(sample_path: Path) -> None:
+def test_standard_output_carries_messages_only(sample_path):
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     wrong = {"name": "grep_search", "arguments": {"query": "(", "regex": True}}
     lines = [
@@ -154,7 +154,7 @@ def serving(command: list[str]) -> Iterator[int]:
 
 
 @pytest.mark.slow
-def test_over_http(sample_path: Path, served: int) -> None:
+def test_over_http(sample_path, served):
     """The same over streamable HTTP, for two clients after each other; a request for another host's name is turned away."""
     for _ in range(2):
         check(anyio.run(use, f"http://127.0.0.1:{served}/mcp"), sample_path)
@@ -171,7 +171,7 @@ def test_over_http(sample_path: Path, served: int) -> None:
 
 
 @pytest.mark.slow
-def test_several_people_over_http(sample_path: Path, tmp_path: Path) -> None:
+def test_several_people_over_http(sample_path, tmp_path):
     """Each token is answered as its principal, in one server; without one of the file there is 401 and nothing else."""
     people = {
         "first-token-0123456789": wb.Principal("acme", ("support",)),
@@ -218,7 +218,7 @@ def test_several_people_over_http(sample_path: Path, tmp_path: Path) -> None:
         "[{token: '\x00",
     ],
 )
-def test_a_file_of_tokens_is_read_exactly(sample_path: Path, tmp_path: Path, rows: str) -> None:
+def test_a_file_of_tokens_is_read_exactly(sample_path, tmp_path, rows):
     """Else exit code 2 and one sentence, without the tokens."""
     (tmp_path / "t").write_text(rows)
     done = CliRunner().invoke(
@@ -229,7 +229,7 @@ def test_a_file_of_tokens_is_read_exactly(sample_path: Path, tmp_path: Path, row
     assert "0123456789abcdef" not in done.stderr
 
 
-def test_what_cannot_be_served_is_said_at_the_start(sample_path: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_served_is_said_at_the_start(sample_path, tmp_path):
     """No corpus, nobody named, an address or port that cannot be: exit code 2 and one sentence, before anything is served."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -5,7 +5,6 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from corpus_files import write_files
@@ -74,7 +73,7 @@ def clean(said: object) -> None:
     ],
 )
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
-def test_a_mask_covers_a_word_however_it_is_written(pattern: str, text: str, left: str, form: Any) -> None:
+def test_a_mask_covers_a_word_however_it_is_written(pattern, text, left, form):
     text, left = unicodedata.normalize(form, text), unicodedata.normalize(form, left)
     document = Document("d", "d.md", "", text=text)
     shown = MaskPatterns((pattern,)).redact(None, document).text
@@ -83,7 +82,7 @@ def test_a_mask_covers_a_word_however_it_is_written(pattern: str, text: str, lef
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_no_search_shows_what_is_masked(corpus: wb.Corpus, plan: str) -> None:
+def test_no_search_shows_what_is_masked(corpus, plan):
     for mode in ("hybrid", "grep", "keyword", "vector"):
         result = corpus.search("pay account", mode=mode, plan=plan, limit=20)
         assert result.hits or (mode, plan) == ("vector", "passages")  # nothing is so near under l2sq
@@ -95,7 +94,7 @@ def test_no_search_shows_what_is_masked(corpus: wb.Corpus, plan: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["1234-5678", '"1234-5678"', "quokka", "zanz*", "wombat pay", "ostrich"])
-def test_no_match_points_behind_a_mask(corpus: wb.Corpus, query: str) -> None:
+def test_no_match_points_behind_a_mask(corpus, query):
     for mode in ("hybrid", "grep", "keyword"):
         result = corpus.search(query, keywords=query, mode=mode, plan="default vector.threshold=off", limit=20)
         for hit in result.hits:
@@ -104,12 +103,12 @@ def test_no_match_points_behind_a_mask(corpus: wb.Corpus, query: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", [r"1234", r"\d{4}-", "quok+a", "wombat", "zanzibar", "(1|q)[0-9u]{3}", "ostrich"])
-def test_grep_finds_nothing_behind_a_mask(corpus: wb.Corpus, pattern: str) -> None:
+def test_grep_finds_nothing_behind_a_mask(corpus, pattern):
     assert corpus.grep(pattern, regex=True) == ()
     assert corpus.search(pattern, mode="grep", plan="grep.regex=yes").messages[0].startswith("0 results")
 
 
-def test_grep_finds_what_is_beside_a_mask(corpus: wb.Corpus) -> None:
+def test_grep_finds_what_is_beside_a_mask(corpus):
     passages = {p.path: p for p in corpus.grep(["account", "1234"], context=1)}
     clean([asdict(p) for p in passages.values()])
     pay = passages["pay.md"]
@@ -124,7 +123,7 @@ def test_grep_finds_what_is_beside_a_mask(corpus: wb.Corpus) -> None:
     assert passages["wide.md"].text.count("account") > 0
 
 
-def test_documents_keep_their_length_and_examples_and_tools_are_masked(corpus: wb.Corpus, folder: Path) -> None:
+def test_documents_keep_their_length_and_examples_and_tools_are_masked(corpus, folder):
     with wb.open_corpus(folder, Principal(None, ("admin",)), policy=POLICY) as cleared:
         for path in FILES:
             text = corpus.read_file(path)
@@ -174,7 +173,7 @@ def test_documents_keep_their_length_and_examples_and_tools_are_masked(corpus: w
 @pytest.mark.parametrize(
     ("masked", "nowhere"), [("123*", "987*"), ("quok*", "qqqq*"), ("zanzibar", "nonesuch"), ('"wombat"', '"tabmow"')]
 )
-def test_keyword_search_does_not_know_masked_words(corpus: wb.Corpus, masked: str, nowhere: str) -> None:
+def test_keyword_search_does_not_know_masked_words(corpus, masked, nowhere):
     for form in ("{}", "pay {}", "pay -{}"):
         first, second = (corpus.search(form.format(word), mode="keyword", limit=20) for word in (masked, nowhere))
         assert [(h.chunk_id, h.score) for h in first.hits] == [(h.chunk_id, h.score) for h in second.hits]
@@ -188,7 +187,7 @@ def test_keyword_search_does_not_know_masked_words(corpus: wb.Corpus, masked: st
 @pytest.mark.parametrize(
     "condition", ["account = '{}'", "not account = '{}'", "account >= '{}'", "url like '%{}%'", "account != '{}'"]
 )
-def test_a_filter_matches_no_masked_value(corpus: wb.Corpus, condition: str) -> None:
+def test_a_filter_matches_no_masked_value(corpus, condition):
     for guess in ("1234-5678", "1234-5679"):
         found = {h.path for h in corpus.search("pay", mode="keyword", filters=condition.format(guess), limit=20).hits}
         assert "pay.md" not in found or condition.startswith("url")
@@ -197,7 +196,7 @@ def test_a_filter_matches_no_masked_value(corpus: wb.Corpus, condition: str) -> 
 
 
 @pytest.mark.slow
-def test_a_policy_may_drop_keep_lengths_and_be_asked_for_by_the_corpus_file(folder: Path, tmp_path: Path) -> None:
+def test_a_policy_may_drop_keep_lengths_and_be_asked_for_by_the_corpus_file(folder, tmp_path):
     with wb.open_corpus(folder, Principal(), policy=MaskPatterns(hidden=("restricted", "confidential"))) as opened:
         for mode in ("hybrid", "grep", "keyword", "vector"):
             result = opened.search("pay account", mode=mode, plan="vector.threshold=off", limit=20)
@@ -227,7 +226,7 @@ def test_a_policy_may_drop_keep_lengths_and_be_asked_for_by_the_corpus_file(fold
         "policy:\n  hide: [odd]",
     ],
 )
-def test_a_policy_that_cannot_be_is_refused(tmp_path: Path, yaml: str) -> None:
+def test_a_policy_that_cannot_be_is_refused(tmp_path, yaml):
     (tmp_path / "corpus.yaml").write_text(yaml)
     with pytest.raises(SettingError):
         load_policy(tmp_path)
@@ -261,7 +260,7 @@ class Shortening:
         (ShownPostings, ""),
     ],
 )
-def test_every_method_that_gives_text_masks_it(shown: type, holds_no_text: str) -> None:
+def test_every_method_that_gives_text_masks_it(shown, holds_no_text):
     """A method that is new to the store is masked, or is named here because it gives no text."""
     inherited = {
         n for n in dir(shown) if not n.startswith("_") and callable(getattr(shown, n)) and n not in vars(shown)

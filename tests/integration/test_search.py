@@ -4,7 +4,6 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -28,7 +27,7 @@ PLANTED = [
 
 @pytest.mark.parametrize(("query", "paths"), PLANTED)
 @pytest.mark.parametrize("mode", ["grep", "keyword", "hybrid"])
-def test_planted_words_are_found_first(sample: wb.Corpus, query: str, paths: set[str], mode: str) -> None:
+def test_planted_words_are_found_first(sample, query, paths, mode):
     """Codes, identifiers, accents, words inside a longer run and C++ find their document first.
 
     In the mix words weigh most for a script without spaces, of whose words the hashing encoder's vectors know nothing.
@@ -42,14 +41,14 @@ def test_planted_words_are_found_first(sample: wb.Corpus, query: str, paths: set
 @pytest.mark.parametrize(
     "text", ["depth.vector=90", "keyword.k1=1.2", "sources=grep,keyword,vector", "collections=docs", "vector.exact=no"]
 )
-def test_a_plan_that_needs_more_than_was_retrieved_says_so(sample: wb.Corpus, text: str) -> None:
+def test_a_plan_that_needs_more_than_was_retrieved_says_so(sample, text):
     result = sample.search("how do retries work", plan="depth.vector=5")
     with pytest.raises(NeedsSearch, match="Search again"):
         result.with_plan(text)
 
 
 @pytest.mark.slow
-def test_six_threads_give_the_answers_of_one(sample: wb.Corpus) -> None:
+def test_six_threads_give_the_answers_of_one(sample):
     queries = [
         "how do retries work",
         "ACME-INV-49302",
@@ -78,7 +77,7 @@ def test_six_threads_give_the_answers_of_one(sample: wb.Corpus) -> None:
 
 
 @pytest.mark.parametrize("query", ["-retries", "retries " * 2_000])
-def test_a_query_that_keyword_cannot_read_is_answered_by_the_others(query: str, sample: wb.Corpus) -> None:
+def test_a_query_that_keyword_cannot_read_is_answered_by_the_others(query, sample):
     result = sample.search(query, plan="rrf grep.when=always")
     assert [u.source for u in result.unavailable] == ["keyword"]
     assert any(w.startswith("keyword could not run: The query") for w in result.warnings)
@@ -100,7 +99,7 @@ def test_a_query_that_keyword_cannot_read_is_answered_by_the_others(query: str, 
         ("kettle", "collections=attic", None, "The corpus has no collection attic: its collections are "),
     ],
 )
-def test_nothing_found_says_why(query: str, plan: str, filters: str | None, said: str, sample: wb.Corpus) -> None:
+def test_nothing_found_says_why(query, plan, filters, said, sample):
     """That no document has the words only where none has; else what keeps those out that have them."""
     result = sample.search(query, mode="keyword", plan=plan, filters=filters)
     assert not result.hits
@@ -111,14 +110,14 @@ def test_nothing_found_says_why(query: str, plan: str, filters: str | None, said
 @pytest.mark.parametrize(
     ("mode", "plan"), [("grep", "default"), ("hybrid", "passages"), ("hybrid", "grep.when=always")]
 )
-def test_every_answer_of_grep_says_what_it_looked_for(mode: str, plan: str, sample: wb.Corpus) -> None:
+def test_every_answer_of_grep_says_what_it_looked_for(mode, plan, sample):
     for query in ("how do retries work", "zzqqxx"):
         assert any("grep looked for " in m for m in sample.search(query, mode=mode, plan=plan).messages)
     assert any('looked for "a b" or "c"' in m for m in sample.search("x", '"a b" c', mode=mode, plan=plan).messages)
     assert not any("looked for" in m for m in sample.search("retries", mode="vector").messages)
 
 
-def test_an_answer_says_what_added_nothing(sample: wb.Corpus) -> None:
+def test_an_answer_says_what_added_nothing(sample):
     said = sample.search("kettle -kettle", plan="rrf vector.threshold=off").messages
     assert any(m.startswith("keyword found nothing: 2 chunks have these words") for m in said)
     result = sample.search("retries", mode="keyword", plan="scoped principal=optional fusion.weights.keyword=0")
@@ -137,7 +136,7 @@ def test_an_answer_says_what_added_nothing(sample: wb.Corpus) -> None:
         assert not sample.search("retries", plan=name).warnings, name
 
 
-def test_what_cannot_be_asked_is_one_sentence(sample: wb.Corpus, tmp_path: Path) -> None:
+def test_what_cannot_be_asked_is_one_sentence(sample, tmp_path):
     with pytest.raises(QueryError) as caught:
         sample.grep("(unclosed", regex=True)
     assert "\n" not in str(caught.value)
@@ -158,7 +157,7 @@ def test_what_cannot_be_asked_is_one_sentence(sample: wb.Corpus, tmp_path: Path)
         wb.open_corpus(tmp_path / "nothing")
 
 
-def test_a_result_is_kept_and_keywords_make_grep_a_third_voice(sample: wb.Corpus) -> None:
+def test_a_result_is_kept_and_keywords_make_grep_a_third_voice(sample):
     first = sample.search("how do  retries work")
     assert sample.search(" how do retries   work ").cached
     assert sample.search(" how do retries   work ").to_dict() == first.to_dict()
@@ -179,7 +178,7 @@ def test_a_result_is_kept_and_keywords_make_grep_a_third_voice(sample: wb.Corpus
 QUERY = "how do retries work after a timeout"
 
 
-def test_a_reranker_orders_the_top_and_leaves_scores_alone(sample: wb.Corpus) -> None:
+def test_a_reranker_orders_the_top_and_leaves_scores_alone(sample):
     plain = sample.search(QUERY, plan="limit=20")
     again = sample.search(QUERY, plan="limit=20 rerank.model=overlap rerank.top=5")
     assert {h.chunk_id for h in again.hits[:5]} == {h.chunk_id for h in plain.hits[:5]}
@@ -193,14 +192,14 @@ def test_a_reranker_orders_the_top_and_leaves_scores_alone(sample: wb.Corpus) ->
 
 
 @pytest.mark.parametrize("model", ["no/such/model", "endpoint:gpt"])
-def test_a_reranker_that_fails_leaves_the_fused_order_and_a_warning(sample: wb.Corpus, model: str) -> None:
+def test_a_reranker_that_fails_leaves_the_fused_order_and_a_warning(sample, model):
     plain = sample.search(QUERY)
     again = sample.search(QUERY, plan=wb.preset("default").replace({"rerank.model": model}))
     assert [h.chunk_id for h in again.hits] == [h.chunk_id for h in plain.hits]
     assert "Reranking was left out" in " ".join(again.warnings)
 
 
-def test_a_rewritten_query_goes_to_the_vector_side_only(sample: wb.Corpus) -> None:
+def test_a_rewritten_query_goes_to_the_vector_side_only(sample):
     plain = sample.search(QUERY)
     again = sample.search(QUERY, plan="rewrite.model=keywords")
     assert again.rankings["keyword"] == plain.rankings["keyword"]
@@ -214,7 +213,7 @@ def test_a_rewritten_query_goes_to_the_vector_side_only(sample: wb.Corpus) -> No
     assert "Rewriting was left out" in " ".join(again.warnings)
 
 
-def test_plans_of_others_name_only_what_the_owner_lists(sample_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plans_of_others_name_only_what_the_owner_lists(sample_path, monkeypatch):
     who = wb.Principal("acme", ("support",))
     monkeypatch.setenv("WORKBENCH_ALLOWED_MODELS", "/no/such/model")
     with wb.open_corpus(sample_path, who, served=True) as served:
@@ -227,9 +226,7 @@ def test_plans_of_others_name_only_what_the_owner_lists(sample_path: Path, monke
         assert "rerank_ms" in served.search(QUERY, plan="rerank.model=overlap").timings_ms
 
 
-def test_a_snapshot_that_names_a_model_is_run_when_it_may_be_loaded(
-    sample: wb.Corpus, sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_snapshot_that_names_a_model_is_run_when_it_may_be_loaded(sample, sample_path, tmp_path, monkeypatch):
     plans = ("rerank.model=/no/such/model", "rewrite.model=endpoint:x rerank.model=overlap")
     snapshot = wb.Snapshot.of([sample.search(QUERY, plan=plan) for plan in plans])
     assert snapshot.models == ("/no/such/model", "endpoint:x")
@@ -256,7 +253,7 @@ def test_a_snapshot_that_names_a_model_is_run_when_it_may_be_loaded(
 Make = Callable[..., wb.Corpus]
 
 
-def test_an_example_has_code_description_tags_and_address(sample: wb.Corpus) -> None:
+def test_an_example_has_code_description_tags_and_address(sample):
     record, block, *_ = sample.search_examples("arpeggio")
     assert (record.title, record.tags) == ("Noon bells", ("melody", "arpeggio", "bell"))
     assert record.description == "Three notes climb, the highest stays: an arpeggio for the front door."
@@ -296,7 +293,7 @@ def test_an_example_has_code_description_tags_and_address(sample: wb.Corpus) -> 
 
 
 @pytest.mark.slow
-def test_files_and_front_matter_of_type_example(make_corpus: Make) -> None:
+def test_files_and_front_matter_of_type_example(make_corpus):
     corpus = make_corpus(
         {
             "owl.md": "---\ntype: example\ntags: night, owl\n---\n# Owl\n\nTwo low notes.\n\n"
@@ -314,7 +311,7 @@ def test_files_and_front_matter_of_type_example(make_corpus: Make) -> None:
     assert found["Hen"].code == "cluck()"
 
 
-def test_a_side_that_fails_leaves_the_other(sample: wb.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_side_that_fails_leaves_the_other(sample, monkeypatch):
     def fail(*args: object, **options: object) -> None:
         raise EncoderError("The model is gone", "Fetch it again")
 
@@ -337,7 +334,7 @@ def test_a_side_that_fails_leaves_the_other(sample: wb.Corpus, monkeypatch: pyte
         sample.search_examples("arpeggio")
 
 
-def test_the_command_prints_them(sample_path: Path) -> None:
+def test_the_command_prints_them(sample_path):
     """`workbench examples` prints code and citation; as JSON all there is; exit code 1 where there are none."""
     who = ["--corpus", str(sample_path), "--tenant", "acme"]
     shown = CliRunner().invoke(main, ["examples", "arpeggio", *who])
@@ -356,9 +353,7 @@ ASKED = "how do retries work"
 
 @pytest.mark.parametrize("asked", ["default limit=1", "default limit=1 collections=artifacts", "collections limit=1"])
 @pytest.mark.parametrize("filters", [None, "type = 'code'"])
-def test_what_else_keeps_a_filtered_document_out_is_told_too(
-    asked: str, filters: str | None, sample: wb.Corpus
-) -> None:
+def test_what_else_keeps_a_filtered_document_out_is_told_too(asked, filters, sample):
     """Without the filter and with the changes the document is a result; where that cannot be, nothing is promised."""
     result = sample.search(ASKED, plan=asked, filters=filters)
     promised = 0
@@ -419,9 +414,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
         ("lamp oil", "rrf", "it has none of lamp and oil", "Use the mode hybrid", None),
     ],
 )
-def test_what_keeps_the_words_of_a_document_from_counting(
-    query: str, plan: str, reason: str, remedy: str, changes: dict[str, str] | None, shelf: wb.Corpus
-) -> None:
+def test_what_keeps_the_words_of_a_document_from_counting(query, plan, reason, remedy, changes, shelf):
     result = shelf.search(query, mode="keyword", plan=plan)
     found = shelf.explain(result, "run.md")
     assert found.dropped_by == "match"
@@ -434,7 +427,7 @@ def test_what_keeps_the_words_of_a_document_from_counting(
     assert "run.md" in {h.path for h in again.hits}
 
 
-def test_what_lifts_a_document_comes_before_more_results(shelf: wb.Corpus) -> None:
+def test_what_lifts_a_document_comes_before_more_results(shelf):
     result = shelf.search("lantern", mode="keyword", plan="rrf limit=3")
     found = shelf.explain(result, "short.md")
     assert (found.dropped_by, found.changes, found.verified) == ("limit", {"fusion.unit": "document"}, True)

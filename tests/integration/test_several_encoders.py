@@ -44,7 +44,7 @@ def command(*words: str) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-def test_encoders_come_and_go_and_only_a_new_one_embeds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encoders_come_and_go_and_only_a_new_one_embeds(home, monkeypatch):
     index: Callable[..., wb.IndexReport] = lambda *names, **more: wb.index(  # noqa: E731
         ["docs"], corpus="changing", encoder=list(names), workers=0, **more
     )
@@ -74,7 +74,7 @@ def test_encoders_come_and_go_and_only_a_new_one_embeds(home: Path, monkeypatch:
     assert "vector:table" in json.loads(said)["hits"][0]["contributions"]
 
 
-def test_each_encoder_gives_its_own_ranking(corpus: wb.Corpus) -> None:
+def test_each_encoder_gives_its_own_ranking(corpus):
     from workbench.encode.load import load_encoder
 
     plan = wb.Plan.parse(TWO).replace({"vector.threshold": "off", "fusion.weights.vector:table": 0.5})
@@ -108,7 +108,7 @@ def test_each_encoder_gives_its_own_ranking(corpus: wb.Corpus) -> None:
 
 
 @pytest.mark.slow
-def test_other_weights_of_an_encoder_are_not_compared(home: Path) -> None:
+def test_other_weights_of_an_encoder_are_not_compared(home):
     make_static(home / "moving", FILES.values())
     wb.index(["docs"], corpus="moved", encoder=["hashing", "moving"], workers=0)
     make_static(home / "moving", FILES.values(), shift=0.5)
@@ -121,8 +121,6 @@ def test_other_weights_of_an_encoder_are_not_compared(home: Path) -> None:
     assert again.warnings == ("moving has other weights now: every text was embedded for it again",)
     assert again.embedded == len(FILES)
 
-
-# --- `threshold.<source>` beside `vector.threshold` ---
 
 BOTH = wb.Plan.parse(f"default {TWO} vector.threshold=off")
 SOURCES = ("vector", "vector:table")
@@ -138,7 +136,7 @@ def halfway(result: wb.SearchResult, source: str) -> float:
 
 @pytest.mark.parametrize("method", ["rrf", "convex"])
 @pytest.mark.parametrize("cut", SOURCES)
-def test_one_encoder_is_cut_and_the_other_is_not(corpus: wb.Corpus, cut: str, method: str) -> None:
+def test_one_encoder_is_cut_and_the_other_is_not(corpus, cut, method):
     plan = BOTH.replace({"fusion.method": method})
     every = corpus.search(QUERY, plan=plan)
     at = halfway(every, cut)
@@ -162,7 +160,7 @@ def test_one_encoder_is_cut_and_the_other_is_not(corpus: wb.Corpus, cut: str, me
     assert all(not hit.contributions.get(cut) for hit in fused.hits if hit.chunk_id in gone)
 
 
-def test_explain_names_the_threshold_of_the_source(corpus: wb.Corpus) -> None:
+def test_explain_names_the_threshold_of_the_source(corpus):
     """What one encoder alone would bring is brought by its own threshold: the other's stays where it is."""
     plan = wb.Plan.parse("sources=vector,vector:table threshold.vector=0.01 threshold.vector:table=0.02")
     told = corpus.explain(corpus.search(QUERY, plan=plan), "timeouts.md")
@@ -199,7 +197,7 @@ def printed(*words: str) -> str:
     return done.output
 
 
-def test_the_command_line_cuts_and_advises_by_source(corpus: wb.Corpus, judged: Judgments, home: Path) -> None:
+def test_the_command_line_cuts_and_advises_by_source(corpus, judged, home):
     found = json.loads(printed("search", QUERY, "--json", "--set", f"sources={','.join(BOTH.sources)}",
                                "--set", "threshold.vector:table=0.01"))  # fmt: skip
     assert {s["left"] for s in found["funnel"] if (s["step"], s["source"]) == ("threshold", "vector:table")} == {0}
@@ -224,7 +222,7 @@ def test_the_command_line_cuts_and_advises_by_source(corpus: wb.Corpus, judged: 
 SCORES = wb.Plan.parse("default vector.threshold=off")
 
 
-def test_a_bm25_threshold_cuts_the_keyword_list_and_says_so(corpus: wb.Corpus) -> None:
+def test_a_bm25_threshold_cuts_the_keyword_list_and_says_so(corpus):
     every = corpus.search(QUERY, plan=SCORES)
     entries = every.rankings["keyword"].entries
     assert len(entries) > 1
@@ -253,7 +251,7 @@ def test_a_bm25_threshold_cuts_the_keyword_list_and_says_so(corpus: wb.Corpus) -
 
 
 @pytest.mark.parametrize("method", ["rrf", "convex"])
-def test_results_below_the_fused_threshold_are_dropped_before_dedupe(corpus: wb.Corpus, method: str) -> None:
+def test_results_below_the_fused_threshold_are_dropped_before_dedupe(corpus, method):
     plan = SCORES.replace({"fusion.method": method})
     every = corpus.search(QUERY, plan=plan)
     at, last = every.hits[2].score, every.hits[-1]

@@ -4,10 +4,10 @@ import ast
 import json
 import re
 from pathlib import Path
+from pydoc_data.topics import topics
 from typing import Any
 
 import pytest
-from pydoc_data.topics import topics
 from small_models import make_static
 
 import workbench as wb
@@ -23,19 +23,19 @@ def cells(path: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", NOTEBOOKS, ids=IDS)
-def test_the_pair_has_the_same_cells(script: Path) -> None:
+def test_the_pair_has_the_same_cells(script):
     assert cells(script) == cells(script.with_suffix(".ipynb"))
 
 
 @pytest.mark.parametrize("script", NOTEBOOKS, ids=IDS)
-def test_jupyterlab_opens_the_pair_whichever_file_is_newer(script: Path) -> None:
+def test_jupyterlab_opens_the_pair_whichever_file_is_newer(script):
     jupytext = pytest.importorskip("jupytext")
     one, other = (jupytext.writes(jupytext.read(p), fmt="py:percent") for p in (script, script.with_suffix(".ipynb")))
     assert one == other
 
 
 @pytest.mark.parametrize("script", NOTEBOOKS, ids=IDS)
-def test_only_public_names_of_the_workbench_are_used(script: Path) -> None:
+def test_only_public_names_of_the_workbench_are_used(script):
     inside = [
         ast.unparse(node)
         for node in ast.walk(ast.parse(script.read_text(encoding="utf-8")))
@@ -46,7 +46,7 @@ def test_only_public_names_of_the_workbench_are_used(script: Path) -> None:
 
 
 @pytest.mark.parametrize("script", NOTEBOOKS, ids=IDS)
-def test_it_has_parameters_and_ends_in_assertions(script: Path) -> None:
+def test_it_has_parameters_and_ends_in_assertions(script):
     jupytext = pytest.importorskip("jupytext")
     read = jupytext.read(script).cells
     assert sum("parameters" in cell.metadata.get("tags", []) for cell in read) == 1
@@ -54,7 +54,7 @@ def test_it_has_parameters_and_ends_in_assertions(script: Path) -> None:
 
 
 @pytest.mark.parametrize("script", NOTEBOOKS, ids=IDS)
-def test_the_stored_outputs_are_of_one_clean_run(script: Path) -> None:
+def test_the_stored_outputs_are_of_one_clean_run(script):
     stored = json.loads(script.with_suffix(".ipynb").read_text(encoding="utf-8"))
     code = [cell for cell in stored["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
@@ -73,7 +73,7 @@ def demo_first(script: Path) -> bool:
 
 
 @pytest.mark.slow
-def test_those_on_the_demo_run_from_top_to_bottom(small_demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_those_on_the_demo_run_from_top_to_bottom(small_demo, monkeypatch):
     """A fresh kernel executes every cell, assertions included, and none warns; without collections to measure on.
 
     One after another, as somebody reads them: they share the demo's folder.
@@ -85,7 +85,7 @@ def test_those_on_the_demo_run_from_top_to_bottom(small_demo: Path, monkeypatch:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", [s for s in NOTEBOOKS if not demo_first(s)], ids=lambda p: p.stem)
-def test_it_runs_from_top_to_bottom(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_runs_from_top_to_bottom(script, tmp_path, monkeypatch):
     """As above, in a folder of its own. What 04 claims holds of any two encoders, so it takes two quick ones."""
     monkeypatch.delenv("WORKBENCH_MEASURE_DATA", raising=False)
     parameters: dict[str, Any] = {}
@@ -97,7 +97,7 @@ def test_it_runs_from_top_to_bottom(script: Path, tmp_path: Path, monkeypatch: p
 
 @pytest.mark.slow
 @pytest.mark.measure
-def test_hybrid_helps_and_hurts_on_real_collections(measure_data: Path, tmp_path: Path) -> None:
+def test_hybrid_helps_and_hurts_on_real_collections(measure_data, tmp_path):
     """The claims of notebook 03 hold of the smallest real collection."""
     found = wb.judged_collections(measure_data / "collections")
     counts = {name: len((f / "corpus.jsonl").read_bytes().splitlines()) for name, f in found.items()}

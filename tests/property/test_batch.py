@@ -59,14 +59,7 @@ def judged(candidates: Candidates, texts: list[int] | None = None, left_out: str
     st.sampled_from([None, 1, 2]),
     st.data(),
 )
-def test_every_plan_has_the_ranks_of_one_fusion_after_another(
-    queries: list[Candidates],
-    plans: list[FusionPlan],
-    passed: bool,
-    threshold: float | None,
-    cutoff: int | None,
-    data: st.DataObject,
-) -> None:
+def test_every_plan_has_the_ranks_of_one_fusion_after_another(queries, plans, passed, threshold, cutoff, data):
     """Every method, normalisation, missing score and unit; queries that lack sources; equal texts, of which the first stays; a
     document that is left out; fused thresholds, lists that are passed through, cutoffs.
     """
@@ -91,7 +84,7 @@ def test_every_plan_has_the_ranks_of_one_fusion_after_another(
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(candidate_sets(cuts=False), min_size=1, max_size=3), st.booleans(), st.integers(1, 5))
-def test_queries_are_cut_together_as_each_is_cut(queries: list[Candidates], documents: bool, depth: int) -> None:
+def test_queries_are_cut_together_as_each_is_cut(queries, documents, depth):
     depths, thresholds = {"keyword": depth, "vector": depth + 1}, {"keyword": 2.0, "vector": 0.5, "grep": "off"}
     batch = Batch.of([judged(q) for q in queries]).cut(depths, thresholds, "angular", documents=documents)
     at = 0
@@ -113,7 +106,7 @@ PAIRS = [(1.0, 1.0), (0.3, 1.0), (1.0, 0.0), (0.0, 2.0), (2.0, 2.0), (1e-9, 1.0)
 
 @pytest.mark.parametrize("equal_texts", [False, True])
 @pytest.mark.parametrize("sources", [("keyword", "vector"), ("grep", "keyword", "vector")])
-def test_items_that_can_never_be_first_are_left_out_unseen(sources: tuple[str, ...], equal_texts: bool) -> None:
+def test_items_that_can_never_be_first_are_left_out_unseen(sources, equal_texts):
     """Three queries of 500 rows, many ties, one of them answered by one source only: ranks to 5 and to 20 as without a cutoff."""
     rng = np.random.default_rng(len(sources) + equal_texts)
     queries, texts = [], []

@@ -86,13 +86,10 @@ def check(made: Sequence[Chunk], original: Original) -> None:
             position = there.index(word, position) + 1
 
 
-# --- formats of today ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 @CHECK
 @given(PARAGRAPHS, st.lists(st.lists(SENTENCE, min_size=2, max_size=2), max_size=8), PARAGRAPHS)
-def test_word(tmp_path: Path, before: list[str], rows: list[list[str]], after: list[str]) -> None:
+def test_word(tmp_path, before, rows, after):
     """Through python-docx: paragraphs outside of tables, and rows, in the order of the body; a chunk may hold both."""
     import docx
 
@@ -113,7 +110,7 @@ def test_word(tmp_path: Path, before: list[str], rows: list[list[str]], after: l
 
 @CHECK
 @given(st.lists(st.tuples(SENTENCE, SENTENCE, st.one_of(st.just(""), SENTENCE)), min_size=1, max_size=5))
-def test_slides(tmp_path: Path, slides: list[tuple[str, str, str]]) -> None:
+def test_slides(tmp_path, slides):
     import pptx
 
     data = make.pptx(slides)
@@ -129,7 +126,7 @@ def test_slides(tmp_path: Path, slides: list[tuple[str, str, str]]) -> None:
 
 @CHECK
 @given(st.dictionaries(NAMES, ROWS, min_size=1, max_size=3))
-def test_sheets(tmp_path: Path, sheets: dict[str, list[list[str | None]]]) -> None:
+def test_sheets(tmp_path, sheets):
     """Through openpyxl; rows that are empty are counted, and no chunk holds rows of two sheets."""
     import openpyxl
 
@@ -149,7 +146,7 @@ def test_sheets(tmp_path: Path, sheets: dict[str, list[list[str | None]]]) -> No
 
 @CHECK
 @given(PARAGRAPHS, st.lists(st.lists(SENTENCE, min_size=2, max_size=2), max_size=6), PARAGRAPHS)
-def test_opendocument(tmp_path: Path, before: list[str], rows: list[list[str]], after: list[str]) -> None:
+def test_opendocument(tmp_path, before, rows, after):
     """Through odfpy: paragraphs and headings are counted together, tables and their rows apart."""
     from odf import teletype
     from odf.opendocument import load
@@ -172,7 +169,7 @@ def test_opendocument(tmp_path: Path, before: list[str], rows: list[list[str]], 
 
 @CHECK
 @given(st.dictionaries(NAMES, ROWS, min_size=1, max_size=3))
-def test_opendocument_sheets(tmp_path: Path, sheets: dict[str, list[list[str | None]]]) -> None:
+def test_opendocument_sheets(tmp_path, sheets):
     from lxml import etree
 
     data = make.ods({name: [["start"], *([c or "" for c in row] for row in rows)] for name, rows in sheets.items()})
@@ -188,7 +185,7 @@ def test_opendocument_sheets(tmp_path: Path, sheets: dict[str, list[list[str | N
 
 @CHECK
 @given(st.lists(st.tuples(SENTENCE, SENTENCE, st.one_of(st.just(""), SENTENCE)), min_size=1, max_size=5))
-def test_opendocument_slides(tmp_path: Path, slides: list[tuple[str, str, str]]) -> None:
+def test_opendocument_slides(tmp_path, slides):
     from odf import draw, presentation, teletype
     from odf.opendocument import load
 
@@ -207,7 +204,7 @@ def test_opendocument_slides(tmp_path: Path, slides: list[tuple[str, str, str]])
 @CHECK
 @given(st.lists(st.lists(st.one_of(st.just(""), SENTENCE), min_size=2, max_size=4), min_size=2, max_size=14))
 @pytest.mark.parametrize(("kind", "sign"), [("csv", ";"), ("tsv", "\t")])
-def test_tables(tmp_path: Path, kind: str, sign: str, rows: list[list[str]]) -> None:
+def test_tables(tmp_path, kind, sign, rows):
     rows[0] = ["alpha", "beta"]
     data = "\r\n".join(sign.join(row) for row in rows).encode("utf-8")
     original: Original = [({"row": n}, line) for n, line in enumerate(data.decode("utf-8").split("\r\n"), 1)]
@@ -216,7 +213,7 @@ def test_tables(tmp_path: Path, kind: str, sign: str, rows: list[list[str]]) -> 
 
 @CHECK
 @given(st.lists(st.tuples(st.booleans(), PARAGRAPHS, st.lists(SENTENCE, max_size=2)), min_size=1, max_size=5))
-def test_notebooks(tmp_path: Path, cells: list[tuple[bool, list[str], list[str]]]) -> None:
+def test_notebooks(tmp_path, cells):
     data = [
         {"cell_type": "code", "source": "\n".join(p), "outputs": [{"output_type": "stream", "text": o} for o in outputs]}
         if code else {"cell_type": "markdown", "source": "\n\n".join(p)}
@@ -231,7 +228,7 @@ def test_notebooks(tmp_path: Path, cells: list[tuple[bool, list[str], list[str]]
 
 @CHECK
 @given(st.lists(PARAGRAPHS, min_size=1, max_size=4))
-def test_books(tmp_path: Path, chapters: list[list[str]]) -> None:
+def test_books(tmp_path, chapters):
     pages = {f"{n}.xhtml": "".join(f"<p>{p}</p>" for p in paragraphs) for n, paragraphs in enumerate(chapters, 1)}
     data = make.epub(pages)
     with zipfile.ZipFile(io.BytesIO(data)) as book:
@@ -242,9 +239,7 @@ def test_books(tmp_path: Path, chapters: list[list[str]]) -> None:
 
 @CHECK
 @given(SENTENCE, PARAGRAPHS, PARAGRAPHS, PARAGRAPHS)
-def test_mail_and_what_is_attached(
-    tmp_path: Path, subject: str, body: list[str], attached: list[str], inner: list[str]
-) -> None:
+def test_mail_and_what_is_attached(tmp_path, subject, body, attached, inner):
     within = email.message_from_bytes(make.mail("Inner", "\n".join(inner)), policy=email.policy.default)
     data = make.mail(subject, "\n".join(body), {"note.txt": "\n".join(attached).encode("utf-8"), "in.eml": within})
     made = {document.path: own for document, own in read(tmp_path, "a.eml", data)}
@@ -264,7 +259,7 @@ def _parts(message: email.message.EmailMessage) -> Original:
 
 @CHECK
 @given(PARAGRAPHS)
-def test_xml(tmp_path: Path, paragraphs: list[str]) -> None:
+def test_xml(tmp_path, paragraphs):
     lines = ["<r>", *(f"<p>{p}</p>" for p in paragraphs), "</r>"]
     original: Original = [({"line": n}, "p " + re.sub("<[^>]*>", " ", line)) for n, line in enumerate(lines, 1)]
     check(chunks(tmp_path, "a.xml", "\n".join(lines).encode("utf-8")), original)
@@ -272,7 +267,7 @@ def test_xml(tmp_path: Path, paragraphs: list[str]) -> None:
 
 @CHECK
 @given(PARAGRAPHS)
-def test_subtitles(tmp_path: Path, cues: list[str]) -> None:
+def test_subtitles(tmp_path, cues):
     times = [f"00:{n:02d}:00" for n in range(len(cues))]
     data = "\n\n".join(f"{n + 1}\n{t},000 --> {t},900\n{c}" for n, (t, c) in enumerate(zip(times, cues, strict=True)))
     original: Original = [({"time": t}, c) for t, c in zip(times, cues, strict=True)]
@@ -282,7 +277,7 @@ def test_subtitles(tmp_path: Path, cues: list[str]) -> None:
 @CHECK
 @given(PARAGRAPHS)
 @pytest.mark.parametrize("kind", ["ics", "vcf"])
-def test_calendars_and_cards(tmp_path: Path, kind: str, paragraphs: list[str]) -> None:
+def test_calendars_and_cards(tmp_path, kind, paragraphs):
     """A property is cited by the line of the file on which it begins, also where it is folded."""
     name = {"ics": "VCALENDAR", "vcf": "VCARD"}[kind]
     lines = [f"BEGIN:{name}"]
@@ -295,7 +290,7 @@ def test_calendars_and_cards(tmp_path: Path, kind: str, paragraphs: list[str]) -
 
 @CHECK
 @given(st.lists(st.tuples(SENTENCE, PARAGRAPHS), min_size=1, max_size=4))
-def test_mailboxes(tmp_path: Path, messages: list[tuple[str, list[str]]]) -> None:
+def test_mailboxes(tmp_path, messages):
     own = [make.mail(subject, "\n".join(body)) for subject, body in messages]
     data = b"".join(b"From a@b Tue Oct  1 12:34:56 2024\n" + message + b"\n" for message in own)
     for number, ((document, made), message) in enumerate(zip(read(tmp_path, "a.mbox", data), own, strict=True), 1):
@@ -305,7 +300,7 @@ def test_mailboxes(tmp_path: Path, messages: list[tuple[str, list[str]]]) -> Non
 
 @CHECK
 @given(PARAGRAPHS)
-def test_pages_saved_as_messages(tmp_path: Path, paragraphs: list[str]) -> None:
+def test_pages_saved_as_messages(tmp_path, paragraphs):
     page = "".join(f"<p>{words}</p>" for words in paragraphs)
     head = "MIME-Version: 1.0\nContent-Type: multipart/related; boundary=B\n\n--B\nContent-Type: text/html; charset=utf-8\n\n"
     made = chunks(tmp_path, "a.mht", f"{head}{page}\n--B--\n".encode())
@@ -314,7 +309,7 @@ def test_pages_saved_as_messages(tmp_path: Path, paragraphs: list[str]) -> None:
 
 @CHECK
 @given(st.lists(PARAGRAPHS, min_size=1, max_size=5), st.booleans())
-def test_records(tmp_path: Path, texts: list[list[str]], array: bool) -> None:
+def test_records(tmp_path, texts, array):
     rows = [{"id": str(n), "text": "\n".join(lines)} for n, lines in enumerate(texts)]
     data = json.dumps(rows) if array else "\n".join(map(json.dumps, rows))
     name = "a.json" if array else "a.jsonl"
@@ -326,7 +321,7 @@ def test_records(tmp_path: Path, texts: list[list[str]], array: bool) -> None:
 @CHECK
 @given(PARAGRAPHS)
 @pytest.mark.parametrize("kind", ["fodt", "fods", "fodp"])
-def test_flat_opendocument(tmp_path: Path, kind: str, paragraphs: list[str]) -> None:
+def test_flat_opendocument(tmp_path, kind, paragraphs):
     text = [f"<text:p>{words}</text:p>" for words in paragraphs]
     rows = "".join(f"<table:table-row><table:table-cell>{p}</table:table-cell></table:table-row>" for p in text)
     pages = "".join(f"<draw:page><draw:frame>{p}</draw:frame></draw:page>" for p in text)
@@ -348,7 +343,7 @@ def test_flat_opendocument(tmp_path: Path, kind: str, paragraphs: list[str]) -> 
 
 @CHECK
 @given(PARAGRAPHS)
-def test_rtf(tmp_path: Path, paragraphs: list[str]) -> None:
+def test_rtf(tmp_path, paragraphs):
     body = "".join("".join(c if c < "\x80" else f"\\u{ord(c)}?" for c in p) + "\\par\n" for p in paragraphs)
     made = chunks(tmp_path, "a.rtf", f"{{\\rtf1\\ansi {body}}}".encode("ascii"))
     check(made, [({"paragraph": n}, p) for n, p in enumerate(paragraphs, 1)])
@@ -359,7 +354,7 @@ LATIN = st.lists(st.text("abcdefghij", min_size=2, max_size=8), min_size=1, max_
 
 @CHECK
 @given(st.lists(st.lists(LATIN, min_size=1, max_size=6), min_size=1, max_size=5))
-def test_pdf_pages(tmp_path: Path, pages: list[list[str]]) -> None:
+def test_pdf_pages(tmp_path, pages):
     """Through what was put on the pages: the page that is named, by number and by locator, holds the words."""
     for chunk in chunks(tmp_path, "a.pdf", pdf(["\n".join(lines) for lines in pages])):
         assert chunk.locator == f"page={chunk.page}"
@@ -370,7 +365,7 @@ def test_pdf_pages(tmp_path: Path, pages: list[list[str]]) -> None:
 
 @CHECK
 @given(st.dictionaries(st.sampled_from(["a.txt", "d/b.txt", "d/e/c.txt"]), PARAGRAPHS, min_size=1), st.booleans())
-def test_members_of_archives(tmp_path: Path, files: dict[str, list[str]], nested: bool) -> None:
+def test_members_of_archives(tmp_path, files, nested):
     """Through the texts that were packed: the member that the path names holds the words at the cited lines."""
     data = make.zipped({name: "\n".join(lines) for name, lines in files.items()})
     for document, own in read(tmp_path, "a.zip", make.zipped({"in.zip": data}) if nested else data):
@@ -386,7 +381,7 @@ MARKED = st.lists(
 @CHECK
 @given(MARKED, WORD)
 @pytest.mark.parametrize("suffix", ["tex", "org", "adoc", "md", "rst", "txt", "py", "js"])
-def test_texts(tmp_path: Path, suffix: str, lines: list[tuple[str, str]], word: str) -> None:
+def test_texts(tmp_path, suffix, lines, word):
     text = "\n\n".join([f"{word} begins", *(mark + words for mark, words in lines)])
     _in_lines(chunks(tmp_path, f"a.{suffix}", text.encode("utf-8")), text)
 
@@ -396,9 +391,6 @@ def _in_lines(made: list[Chunk] | tuple[Chunk, ...], text: str) -> None:
     for chunk in made:
         assert not chunk.locator
         assert chunk.text.strip() in "\n".join(lines[chunk.start_line - 1 : chunk.end_line])
-
-
-# --- citations html property -----------------------------------------------------------------------------------------
 
 
 SCRIPT = "<script>\n'no'</script>\n"
@@ -429,7 +421,7 @@ def lines_of(page: str) -> Original:
 @CHECK
 @given(PAGES)
 @pytest.mark.parametrize(("encoding", "end"), [("utf-8", "\n"), ("utf-16", "\r\n")])
-def test_pages(tmp_path: Path, encoding: str, end: str, blocks: list[tuple[str, list[tuple[str, str]]]]) -> None:
+def test_pages(tmp_path, encoding, end, blocks):
     page = source(blocks)
     made = chunks(tmp_path, "a.html", page.replace("\n", end).encode(encoding))
     check(made, lines_of(page))
@@ -438,9 +430,7 @@ def test_pages(tmp_path: Path, encoding: str, end: str, blocks: list[tuple[str, 
 
 @CHECK
 @given(PAGES, PARAGRAPHS)
-def test_pages_inside_archives(
-    tmp_path: Path, blocks: list[tuple[str, list[tuple[str, str]]]], more: list[str]
-) -> None:
+def test_pages_inside_archives(tmp_path, blocks, more):
     """A member of an archive and a page that is attached have lines of their own, with front matter before them too."""
     page = "---\nauthor: Ada\n---\n" + source(blocks)
     other = source([("p", [(p, "\n")]) for p in more])
@@ -452,7 +442,7 @@ def test_pages_inside_archives(
 
 @CHECK
 @given(PARAGRAPHS)
-def test_a_page_on_one_line(tmp_path: Path, paragraphs: list[str]) -> None:
+def test_a_page_on_one_line(tmp_path, paragraphs):
     start, original = len("<html>") + 1, []
     for words in (*paragraphs, "filling " * 300):
         original.append(({"line": 1, "column": start + len("<p>")}, words))
@@ -463,12 +453,9 @@ def test_a_page_on_one_line(tmp_path: Path, paragraphs: list[str]) -> None:
     assert all(chunk.locator.startswith("line=1&column=") for chunk in made)
 
 
-# --- citations old property ------------------------------------------------------------------------------------------
-
-
 @CHECK
 @given(PARAGRAPHS, st.lists(st.lists(SENTENCE, min_size=2, max_size=3), max_size=6))
-def test_old_word_files(tmp_path: Path, paragraphs: list[str], rows: list[list[str]]) -> None:
+def test_old_word_files(tmp_path, paragraphs, rows):
     """Word counts each cell, and each end of a row, as a paragraph; a row is cited by its end."""
     original: Original = [({"paragraph": n}, words) for n, words in enumerate(paragraphs, 1)]
     ends = len(paragraphs)
@@ -480,7 +467,7 @@ def test_old_word_files(tmp_path: Path, paragraphs: list[str], rows: list[list[s
 
 @CHECK
 @given(st.dictionaries(NAMES, ROWS, min_size=1, max_size=3))
-def test_old_workbooks(tmp_path: Path, sheets: dict[str, list[list[str | None]]]) -> None:
+def test_old_workbooks(tmp_path, sheets):
     whole = {name: [["start"], *rows] for name, rows in sheets.items()}
     original: Original = [
         ({"sheet": name, "row": n}, " ".join([name if n == 1 else "", *(cell or "" for cell in row)]))
@@ -494,7 +481,7 @@ def test_old_workbooks(tmp_path: Path, sheets: dict[str, list[list[str | None]]]
 
 @CHECK
 @given(st.lists(st.tuples(SENTENCE, SENTENCE, st.one_of(st.just(""), SENTENCE)), min_size=1, max_size=5))
-def test_old_slides(tmp_path: Path, slides: list[tuple[str, str, str]]) -> None:
+def test_old_slides(tmp_path, slides):
     original: Original = []
     for n, (title, body, notes) in enumerate(slides, 1):
         original += [({"slide": n}, f"{title}\n{body}"), ({"slide": n, "part": "notes"}, notes)]
@@ -505,7 +492,7 @@ def test_old_slides(tmp_path: Path, slides: list[tuple[str, str, str]]) -> None:
 
 @CHECK
 @given(SENTENCE, PARAGRAPHS, PARAGRAPHS, PARAGRAPHS)
-def test_outlook_messages(tmp_path: Path, subject: str, body: list[str], inner: list[str], attached: list[str]) -> None:
+def test_outlook_messages(tmp_path, subject, body, inner, attached):
     """A message that is attached, and a file attached to that, are documents with places of their own."""
     note = "\n".join(attached)
     within = make.msg_streams("Inner", "\r\n".join(inner), {"note.txt": note.encode("utf-8")}, inside=True)
@@ -549,7 +536,7 @@ FORMATS = {
 }
 
 
-def test_every_format_of_the_guide_is_tried_here() -> None:
+def test_every_format_of_the_guide_is_tried_here():
     table = guide.text("index").partition("| --- | --- | --- |\n")[2].partition("\n\n")[0]
     named = {name for row in table.split("\n") for name in row.split(" | ")[0].strip("| ").split(", ")}
     pictures = set("PNG JPEG GIF TIFF WEBP BMP".split())  # their places are in test_ingest_checks.py

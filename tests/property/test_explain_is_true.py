@@ -246,9 +246,7 @@ CHECKED = {"statements": 0, "explained": 0}
 @pytest.mark.slow
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(queries, modes, plans, filters, st.sets(st.integers(0, 23), min_size=1, max_size=3))
-def test_what_explain_says_is_so(
-    corpus: wb.Corpus, query: str, mode: str, changes: dict[str, Any], where: str | None, targets: set[int]
-) -> None:
+def test_what_explain_says_is_so(corpus, query, mode, changes, where, targets):
     try:
         plan = wb.preset("rrf").replace(changes)
     except wb.WorkbenchError:

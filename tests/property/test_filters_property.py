@@ -12,7 +12,6 @@ from workbench.store.access.filters import (
     And,
     Condition,
     Date,
-    Node,
     Not,
     Or,
     conditions,
@@ -48,7 +47,7 @@ nodes = st.recursive(
 
 
 @given(nodes)
-def test_the_text_form_parses_back(node: Node):
+def test_the_text_form_parses_back(node):
     assert parse(str(node)) == node
     assert str(parse(str(node))) == str(node)
 
@@ -70,7 +69,7 @@ def database() -> duckdb.DuckDBPyConnection:
 
 @settings(max_examples=40, deadline=None)
 @given(nodes)
-def test_whatever_compiles_runs_and_not_is_its_complement(node: Node):
+def test_whatever_compiles_runs_and_not_is_its_complement(node):
     keys = sorted({c.field.removeprefix("metadata.") for c in conditions(node)})
     try:
         statement, opposite = select(node, [], keys), select(Not(node), [], keys)
@@ -84,7 +83,7 @@ def test_whatever_compiles_runs_and_not_is_its_complement(node: Node):
 
 @settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=("Cs",)), max_size=15) | st.text("[]ab-!*?/", max_size=9))
-def test_every_glob_is_a_pattern_that_the_engine_takes(glob: str):
+def test_every_glob_is_a_pattern_that_the_engine_takes(glob):
     found = database().execute("SELECT regexp_full_match(?, ?)", [glob, glob_pattern(glob)]).fetchall()[0][0]
     if not set(glob) & set("*?["):
         assert found

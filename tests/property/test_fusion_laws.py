@@ -33,7 +33,7 @@ def bits(fused: Fused) -> tuple[object, ...]:
 
 @fast
 @given(cases())
-def test_scores_are_exact_sums_in_a_total_order_of_the_union_without_gaps(case: tuple[Candidates, FusionPlan]) -> None:
+def test_scores_are_exact_sums_in_a_total_order_of_the_union_without_gaps(case):
     fused = fuse(*case)
     for position, score in enumerate(fused.scores.tolist()):
         parts = [values[position] for values in fused.contributions.values()]
@@ -71,7 +71,7 @@ def test_scores_are_exact_sums_in_a_total_order_of_the_union_without_gaps(case: 
 
 @fast
 @given(cases(), st.randoms(use_true_random=False))
-def test_the_order_of_the_sources_changes_no_bit(case: tuple[Candidates, FusionPlan], random) -> None:
+def test_the_order_of_the_sources_changes_no_bit(case, random):
     """Columns in another order, weights and normalisations in another order: the same bytes."""
     candidates, plan = case
     columns = list(candidates.columns)
@@ -85,7 +85,7 @@ def test_the_order_of_the_sources_changes_no_bit(case: tuple[Candidates, FusionP
 @pytest.mark.slow
 @fast
 @given(candidate_sets(), fusion_plans(), st.booleans())
-def test_an_empty_ranking_changes_nothing(candidates: Candidates, plan: FusionPlan, all_cut: bool) -> None:
+def test_an_empty_ranking_changes_nothing(candidates, plan, all_cut):
     """A source that listed nothing, or whose whole list is cut, adds 0 everywhere, whatever it could compute."""
     assume("vector@notes" not in {c.source for c in candidates.columns})
     n = len(candidates)
@@ -102,7 +102,7 @@ def test_an_empty_ranking_changes_nothing(candidates: Candidates, plan: FusionPl
 @pytest.mark.slow
 @fast
 @given(cases(cuts=False), st.data())
-def test_moving_up_never_moves_down(case: tuple[Candidates, FusionPlan], data: st.DataObject) -> None:
+def test_moving_up_never_moves_down(case, data):
     """A row that changes places with the one above it in one source is nowhere lower in the fused list.
 
     True of every method where a source's list keeps its scores: unit `chunk`, and unit `document` with raw positions. With
@@ -125,7 +125,7 @@ def test_moving_up_never_moves_down(case: tuple[Candidates, FusionPlan], data: s
 
 @fast
 @given(cases(), st.integers(1, 9))
-def test_cutting_ranks_is_searching_less_deep(case: tuple[Candidates, FusionPlan], depth: int) -> None:
+def test_cutting_ranks_is_searching_less_deep(case, depth):
     """Candidates cut at a depth fuse to the same bytes as candidates that were retrieved at that depth."""
     candidates, plan = case
     in_documents = plan.unit == "document" and plan.renumber
@@ -182,7 +182,7 @@ def exact_cases(draw: st.DrawFn) -> tuple[Candidates, FusionPlan]:
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(exact_cases())
-def test_scores_and_order_agree_with_exact_fractions(case: tuple[Candidates, FusionPlan]) -> None:
+def test_scores_and_order_agree_with_exact_fractions(case):
     candidates, plan = case
     fused = fuse(candidates, plan)
     exact = []
@@ -198,7 +198,7 @@ def test_scores_and_order_agree_with_exact_fractions(case: tuple[Candidates, Fus
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(2))
-def test_scores_agree_with_ranx(seed: int) -> None:
+def test_scores_agree_with_ranx(seed):
     """rrf, and the weighted sum of min-max scores with missing ones 0, give every item the score that ranx gives it."""
     ranx = pytest.importorskip("ranx")
     rng = np.random.default_rng(seed)

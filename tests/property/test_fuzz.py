@@ -60,8 +60,6 @@ _PYTHON = re.compile(
     r"\b\w+(?:Error|Exception)\b|NoneType|<class|<function|object at 0x|Traceback|(?<!!)\b(?:str|int|dict|datetime)\b"
 )
 
-# --- what is drawn ---------------------------------------------------------------------------------------------------------
-
 HOSTILE = [
     "\x00", "\x07", "\x1b[31m", "\r", "\n", "\r\n", "\x85", "\u2028", "\ud800", "\udfff\ud800", "\u202e", "\u200f", "\ufeff",
     "\u0301" * 40, "İ", "ß", "ﬁ", "\U0010ffff", "👩‍👩‍👧", "עברית", "猫" * 50, "9" * 400, "9" * 5000, "-" + "9" * 30, "1e999",
@@ -117,9 +115,6 @@ def changed(draw: st.DrawFn, value: Any, other: st.SearchStrategy[Any]) -> Any:
         case _:
             made[key] = draw(changed(made[key], other))
     return made
-
-
-# --- the rule --------------------------------------------------------------------------------------------------------------
 
 
 def readable(said: str) -> None:
@@ -186,7 +181,7 @@ def own(sample_path: Path, folder: Path) -> Iterator[wb.Corpus]:
         yield corpus
 
 
-def test_the_watch_sees_a_model_that_is_opened(own: wb.Corpus) -> None:
+def test_the_watch_sees_a_model_that_is_opened(own):
     """Where plans are one's own, the same names are looked up: the check of addresses would notice."""
     with pytest.raises(AssertionError), nothing_named_is_opened(), wb.open_corpus(own.path, WHO) as corpus:
         corpus.search("retry", plan="default rerank.model=trap").frame()
@@ -196,8 +191,6 @@ def write(path: Path, text: str | bytes) -> Path:
     path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
     return path
 
-
-# --- queries, filters, plans -----------------------------------------------------------------------------------------------
 
 MODES = st.sampled_from(["hybrid", "keyword", "vector", "grep", "semantic"])
 QUERIES = mixed(
@@ -240,7 +233,7 @@ PLANS = st.one_of(
 TEXTS = {"query": QUERIES, "keywords": QUERIES | PATTERNS, "filters": FILTERS, "plan": PLANS}
 
 
-def test_queries(own: wb.Corpus) -> None:
+def test_queries(own):
 
     def check(drawn: tuple[str, str, str, str, bool]) -> None:
         text, keywords, context, mode, regex = drawn
@@ -264,7 +257,7 @@ def test_queries(own: wb.Corpus) -> None:
     hammer(check, st.tuples(QUERIES, QUERIES | PATTERNS, QUERIES, MODES, st.booleans()), 12)
 
 
-def test_filters(own: wb.Corpus) -> None:
+def test_filters(own):
     """The filter language: what is read has a text form that is read the same, and is asked of the store."""
 
     def check(text: str) -> None:
@@ -277,7 +270,7 @@ def test_filters(own: wb.Corpus) -> None:
     hammer(check, FILTERS, 25)
 
 
-def test_plans(own: wb.Corpus) -> None:
+def test_plans(own):
     data = {"preset": "default", "edition": 2, "fields": {"fusion": {"k": 3, "method": "rrf"}, "limit": 5}}
     files = changed(data, values).map(dumped) | mixed(
         "preset: tmm\n", "fields:\n", "  limit: 3\n", "- ", "&a [*a]", "!!python/name:os.x ", "? "
@@ -300,10 +293,7 @@ def test_plans(own: wb.Corpus) -> None:
     )  # fmt: skip
 
 
-# --- the address -----------------------------------------------------------------------------------------------------------
-
-
-def test_addresses(own: wb.Corpus) -> None:
+def test_addresses(own):
     """Every parameter of every page; whatever an address names, no model, file or endpoint of its naming is opened."""
     plain: dict[str, st.SearchStrategy[str]] = {
         "q": QUERIES, "keywords": TEXTS["keywords"], "context": QUERIES, "filters": FILTERS, "plan": PLANS,
@@ -364,10 +354,7 @@ def test_addresses(own: wb.Corpus) -> None:
     hammer(check, drawn, 12, *kept)
 
 
-# --- MCP -------------------------------------------------------------------------------------------------------------------
-
-
-def test_tools(own: wb.Corpus) -> None:
+def test_tools(own):
     """Arguments of every tool, as a client may send them: an answer that is JSON, or a sentence."""
     numbers = (
         st.sampled_from([1, 3, 3, 10, None])
@@ -423,14 +410,11 @@ def test_tools(own: wb.Corpus) -> None:
     )
 
 
-# --- snapshots -------------------------------------------------------------------------------------------------------------
-
-
 def dumped(value: Any) -> str:
     return yaml.safe_dump(value, allow_unicode=True)
 
 
-def test_snapshots(own: wb.Corpus) -> None:
+def test_snapshots(own):
     """Bytes, members, manifests and parts that are not what was saved, also where all digests are right."""
     made = wb.Snapshot.of(own.search("retry backoff", "incident", plan="default limit=3"))
     snapshot = small(made.about, made.content)
@@ -499,8 +483,6 @@ def test_snapshots(own: wb.Corpus) -> None:
     hammer(check, st.one_of(bytes_changed(whole), parts_changed(), parts_changed()), 12)
 
 
-# --- files -----------------------------------------------------------------------------------------------------------------
-
 ENCODINGS = st.sampled_from(["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16", "latin-1"])
 
 
@@ -543,7 +525,7 @@ FILES: dict[str, st.SearchStrategy[str]] = {
 }  # fmt: skip
 
 
-def test_judgments(own: wb.Corpus, folder: Path) -> None:
+def test_judgments(own, folder):
     target = folder / "judged"
     target.mkdir()
     judging = own.judging
@@ -575,7 +557,7 @@ def test_judgments(own: wb.Corpus, folder: Path) -> None:
     hammer(check, st.sampled_from(sorted(FILES)).flatmap(drawn_file), 15)
 
 
-def test_runs(own: wb.Corpus, folder: Path) -> None:
+def test_runs(own, folder):
     judged = write(folder / "measured.csv", "query_id,query,document,grade\nq1,retry,retries.md,1\n")
     judgments = load_judgments(judged)
 
@@ -600,7 +582,7 @@ YAML_PIECES = (
 LAUGHS = "a: &a0 [x, x]\n" + "".join(f"b{n}: &a{n + 1} [{', '.join([f'*a{n}'] * 9)}]\n" for n in range(9))
 
 
-def test_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings(folder, monkeypatch):
     file = folder / "settings.yaml"
     monkeypatch.setenv("WORKBENCH_SETTINGS", str(file))
     names = [s.name for s in own_settings.SETTINGS]
@@ -624,7 +606,7 @@ def test_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_corpus_settings(own: wb.Corpus, folder: Path) -> None:
+def test_corpus_settings(own, folder):
     data = {
         "collections": {"docs": "chunk", "pages": "document"}, "include": ["**/*.md"], "exclude": ["x/**", "*.tmp"],
         "rules": [{"path": "hr/**", "collection": "docs", "tenant": "acme", "roles": ["hr"], "type": "note",

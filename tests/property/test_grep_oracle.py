@@ -64,7 +64,7 @@ def _oracle(pattern: str, case: str, literal: bool, word: bool) -> re.Pattern[st
 @QUICK
 @given(texts, st.lists(fixed, min_size=1, max_size=3, unique=True), st.sampled_from(["smart", "sensitive", "ignore"]),
        st.booleans(), st.integers(0, 3))  # fmt: skip
-def test_fixed_text(documents: list[str], patterns: list[str], case: str, word: bool, context: int) -> None:
+def test_fixed_text(documents, patterns, case, word, context):
     """Fixed text finds what looking through each line finds, for any number of patterns and lines of context."""
     wanted = expected(documents, [_oracle(p, case, True, word) for p in patterns], context)
     with tempfile.TemporaryDirectory() as folder:
@@ -82,7 +82,7 @@ def test_fixed_text(documents: list[str], patterns: list[str], case: str, word: 
 @example(["été -a", "a été1"], r"\bété\b.*a", "smart", False, 0)
 @example(["aé é", "éa é"], r"\Bé", "smart", False, 0)
 @given(texts, regexes, st.sampled_from(["smart", "sensitive", "ignore"]), st.booleans(), st.integers(0, 2))
-def test_regular_expressions(documents: list[str], pattern: str, case: str, word: bool, context: int) -> None:
+def test_regular_expressions(documents, pattern, case, word, context):
     """Regular expressions find the lines that Python's do, anchors and borders of words and all, as far as RE2 can tell."""
     assume(not prepare(pattern, regex=True, case=case, word=word).note)
     case = case if "(?P<n>" not in pattern or case != "smart" else "sensitive"
@@ -95,7 +95,7 @@ def test_regular_expressions(documents: list[str], pattern: str, case: str, word
 @pytest.mark.slow
 @QUICK
 @given(st.text(ALPHABET, max_size=60), fixed, st.booleans())
-def test_marked_spans(text: str, pattern: str, ignore: bool) -> None:
+def test_marked_spans(text, pattern, ignore):
     """The marked spans are the leftmost matches, one after the other, as characters of the passage's text."""
     oracle = re.compile(re.escape(pattern), re.ASCII | (re.IGNORECASE if ignore else 0))
     with tempfile.TemporaryDirectory() as folder:
@@ -111,7 +111,7 @@ def test_marked_spans(text: str, pattern: str, ignore: bool) -> None:
 @pytest.mark.slow
 @QUICK
 @given(texts, st.one_of(fixed.map(re.escape), regexes), st.data())
-def test_hidden_documents_change_nothing(documents: list[str], pattern: str, data: st.DataObject) -> None:
+def test_hidden_documents_change_nothing(documents, pattern, data):
     chosen = data.draw(st.sets(st.integers(0, len(documents) - 1)).map(sorted))
     names = [f"d{n}" for n in range(len(documents))]
     with tempfile.TemporaryDirectory() as folder:
@@ -127,7 +127,7 @@ def test_hidden_documents_change_nothing(documents: list[str], pattern: str, dat
 
 @settings(max_examples=80, deadline=None)
 @given(st.text(max_size=12))
-def test_any_text_is_answered_or_refused(pattern: str) -> None:
+def test_any_text_is_answered_or_refused(pattern):
     for regex in (False, True):
         with contextlib.suppress(QueryError):
             assert prepare(pattern, regex=regex, case="smart", word=True).source == pattern

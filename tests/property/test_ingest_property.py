@@ -47,7 +47,7 @@ QUICK = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCh
 
 @QUICK
 @given(text=TEXTS, name=st.sampled_from(NAMES), budget=st.sampled_from([16, 40, 200]))
-def test_chunks_are_exact_runs_that_cover_the_text(tmp_path: Path, text: str, name: str, budget: int) -> None:
+def test_chunks_are_exact_runs_that_cover_the_text(tmp_path, text, name, budget):
     data = text.encode("utf-8", "surrogatepass")
     found = _file(tmp_path, name, data)
     rules = FileRules(("artifacts", "docs"))
@@ -81,7 +81,7 @@ def test_chunks_are_exact_runs_that_cover_the_text(tmp_path: Path, text: str, na
 @QUICK
 @example(text="# Head\n# Head\n# Head\x00\n# Head\n# Head\n# Head\n## Examples\n")
 @given(text=TEXTS)
-def test_text_files_lose_nothing(tmp_path: Path, text: str) -> None:
+def test_text_files_lose_nothing(tmp_path, text):
     data = text.encode("utf-8", "replace")
     try:
         ((document, _),) = [
@@ -94,7 +94,7 @@ def test_text_files_lose_nothing(tmp_path: Path, text: str) -> None:
 
 @QUICK
 @given(data=st.binary(max_size=400), name=st.sampled_from([*NAMES, "a.pdf", "a.jsonl", "corpus.jsonl", "a.bin"]))
-def test_any_bytes_give_documents_or_a_read_error(tmp_path: Path, data: bytes, name: str) -> None:
+def test_any_bytes_give_documents_or_a_read_error(tmp_path, data, name):
     try:
         for item in cut_file(_file(tmp_path, name, data), FileRules(), count, budget=16):
             if not isinstance(item, Problem):
@@ -109,9 +109,7 @@ def test_any_bytes_give_documents_or_a_read_error(tmp_path: Path, data: bytes, n
     texts=st.lists(st.text(min_size=1, max_size=40), max_size=8),
     noise=st.lists(st.sampled_from(["{", "[]", "null", '{"id": "n"}']), max_size=3),
 )
-def test_every_line_of_a_jsonl_file_is_a_document_or_a_problem(
-    tmp_path: Path, texts: list[str], noise: list[str]
-) -> None:
+def test_every_line_of_a_jsonl_file_is_a_document_or_a_problem(tmp_path, texts, noise):
     lines = [json.dumps({"id": str(n), "text": text}) for n, text in enumerate(texts)] + noise
     try:
         items = list(cut_file(_file(tmp_path, "r.jsonl", "\n".join(lines).encode()), FileRules(), count))

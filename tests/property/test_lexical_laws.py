@@ -38,7 +38,7 @@ SETTINGS = st.fixed_dictionaries(
 @pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(TEXTS, st.lists(QUERY, min_size=1, max_size=8), SETTINGS)
-def test_the_index_and_the_textbook_agree(texts: list, queries: list[str], values: dict) -> None:
+def test_the_index_and_the_textbook_agree(texts, queries, values):
     """Whatever the corpus and the query: scores to 1e-9, the same order; `score` gives the bits of `search`."""
     with tempfile.TemporaryDirectory() as folder:
         corpus = build(Path(folder), texts, most=16)
@@ -59,7 +59,7 @@ def test_the_index_and_the_textbook_agree(texts: list, queries: list[str], value
 @pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(TEXTS, st.lists(QUERY, min_size=1, max_size=8), SETTINGS, st.data())
-def test_a_hidden_record_changes_no_byte(texts: list, queries: list[str], values: dict, data: st.DataObject) -> None:
+def test_a_hidden_record_changes_no_byte(texts, queries, values, data):
     visible = np.array(data.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts))), bool)
     kept = np.flatnonzero(visible)
     with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +99,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, len(SPELLED) - 1), st.sampled_from(FORMS), st.sampled_from(["any", "all"]))
-def test_a_word_in_any_form_finds_every_form(written: Corpus, which: int, form: str, operator: str) -> None:
+def test_a_word_in_any_form_finds_every_form(written, which, form, operator):
     query = unicodedata.normalize(form, SPELLED[which])
     found = written.lexical.search(query, Scope(), 1000, k1=0.9, b=0.4, operator=operator).numbers.tolist()
     assert set(range(which * len(FORMS), (which + 1) * len(FORMS))) <= set(found)
@@ -121,7 +121,7 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> MappedGrep:
     st.sampled_from(["smart", "sensitive", "ignore"]),
     st.sampled_from(["fixed", "word", r"\b{}\b", r"vor\b.*{}", "({}|nowhere)"]),
 )
-def test_grep_finds_a_word_in_either_form(lines: MappedGrep, which: int, form: str, case: str, how: str) -> None:
+def test_grep_finds_a_word_in_either_form(lines, which, form, case, how):
     word = unicodedata.normalize(form, SPELLED[which])
     pattern = how.format(word) if "{}" in how else word
     answer = run(lines, pattern, regex="{}" in how, case=case, word=how == "word")
@@ -146,7 +146,7 @@ def test_grep_finds_a_word_in_either_form(lines: MappedGrep, which: int, form: s
         (r"\Qété\E", "été"),
     ],
 )
-def test_a_regular_expression_reads_letters_of_every_script(tmp_path: Path, pattern: str, text: str) -> None:
+def test_a_regular_expression_reads_letters_of_every_script(tmp_path, pattern, text):
     grep = make_grep(tmp_path, [unicodedata.normalize(form, text) for form in CANONICAL])
     assert run(grep, pattern, regex=True).files == 2
     assert not run(grep, r"\bveté|pér\b|\bт|加\B", regex=True).files
@@ -164,7 +164,7 @@ def test_a_regular_expression_reads_letters_of_every_script(tmp_path: Path, patt
         ("שָׁלוֹם", "שלום"),
     ],
 )
-def test_vowel_marks_and_variants_of_letters_make_no_other_word(marked: str, plain: str) -> None:
+def test_vowel_marks_and_variants_of_letters_make_no_other_word(marked, plain):
     assert tokens.fold(marked) == tokens.fold(plain)
 
 
@@ -188,7 +188,7 @@ def _holds(text: str, query: str) -> bool:
 
 
 @given(CAMEL)
-def test_the_parts_of_an_identifier_find_it(made: tuple[str, list[str], str]) -> None:
+def test_the_parts_of_an_identifier_find_it(made):
     first, words, last = made
     for text in (first + "".join(words) + last, "_".join((*filter(None, (first,)), *words)) + last):
         for query in (*words, text, text.lower()):
@@ -199,14 +199,14 @@ def test_the_parts_of_an_identifier_find_it(made: tuple[str, list[str], str]) ->
     st.lists(st.integers(0, 3000), min_size=2, max_size=4),
     st.sampled_from(["v", "release-", "python", "", "lib_", "V"]),
 )
-def test_the_number_of_a_version_finds_it(numbers: list[int], before: str) -> None:
+def test_the_number_of_a_version_finds_it(numbers, before):
     version = ".".join(map(str, numbers))
     assert _holds(before + version, version)
     assert _holds(before + version, before + version)
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["GB", "ms", "px", "Mbit"]))
-def test_a_number_and_its_unit_are_found_joined_and_apart(number: int, unit: str) -> None:
+def test_a_number_and_its_unit_are_found_joined_and_apart(number, unit):
     apart = {tokens.stem(w) for w in (str(number), unit.lower())}
     joined = tokens.analyse(f"{number}{unit}")
     assert {tokens.stem(p.word) for p in joined.parts} == apart

@@ -32,7 +32,7 @@ def cases(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, i
 @pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(cases())
-def test_exact_search_is_brute_force(case: tuple[np.ndarray, np.ndarray, np.ndarray | None, int]) -> None:
+def test_exact_search_is_brute_force(case):
     matrix, query, mask, depth = case
     with tempfile.TemporaryDirectory() as folder:
         build_vectors(Path(folder), [matrix], len(matrix), EncoderIdentity("x", "", "", matrix.shape[1], 1))

@@ -168,14 +168,14 @@ def difference(corpus: wb.Corpus, seed: int) -> tuple[str, str]:
     return ("error" if isinstance(moved, Exception) else "same"), found and f"{asked} | {first} | {second}: {found}"
 
 
-def test_every_field_is_drawn() -> None:
+def test_every_field_is_drawn():
     assert {plan_fields.locate(name)[0].name for name in DRAWN} == {f.name for f in plan_fields.FIELDS}
 
 
 @pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 10**9))
-def test_with_plan_is_search(corpus: wb.Corpus, seed: int) -> None:
+def test_with_plan_is_search(corpus, seed):
     """Hits, ranks, contributions, counts, funnel, messages and warnings are equal, or another search is asked for."""
     _, found = difference(corpus, seed)
     assert not found
@@ -279,9 +279,7 @@ def plan_of(changes: dict[str, Any]) -> wb.Plan | None:
 @pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(plans, st.booleans())
-def test_every_plan_has_the_figures_of_a_search(
-    swept_corpus: wb.Corpus, judgments: Judgments, drawn: list[dict[str, Any]], own: bool
-) -> None:
+def test_every_plan_has_the_figures_of_a_search(swept_corpus, judgments, drawn, own):
     """Many plans together, and one after another on kept candidates, equal `Corpus.evaluate` of each, query by query; also
     where queries have the names of documents, which are left out of their results.
     """
@@ -301,7 +299,7 @@ def test_every_plan_has_the_figures_of_a_search(
             assert live.values(plan) == pytest.approx(alone[:, n], abs=1e-9), str(plan)
 
 
-def test_judged_passages_have_the_figures_of_a_search(swept_corpus: wb.Corpus) -> None:
+def test_judged_passages_have_the_figures_of_a_search(swept_corpus):
     topics = {f"q{n}": Topic(f"q{n}", text) for n, text in enumerate(["amber bridge", "cedar delta", "grove ember"])}
     qrels: dict[str, dict[str, int]] = {}
     judged: dict[str, tuple[JudgedPassage, ...]] = {}

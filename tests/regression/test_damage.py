@@ -101,7 +101,7 @@ def harms(size: int, name: str) -> list[tuple[str, Callable[[Path], object]]]:
     return [*made, ("deleted", lambda path: path.unlink())]
 
 
-def test_damage_anywhere_is_no_wrong_answer(corpus: Path, whole: Path) -> None:
+def test_damage_anywhere_is_no_wrong_answer(corpus, whole):
     """Each file of a generation and the pointer: the right answers, or an error that says what to run, and nothing else."""
     right, folder = answers(corpus), generation_of(corpus)
     files = [p for p in sorted(folder.rglob("*")) if p.is_file()] + [Layout(corpus).pointer]
@@ -121,7 +121,7 @@ def test_damage_anywhere_is_no_wrong_answer(corpus: Path, whole: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["records/columns.arrays", "text/text.bin", "vectors"])
-def test_what_is_derived_is_made_again(corpus: Path, part: str) -> None:
+def test_what_is_derived_is_made_again(corpus, part):
     right = answers(corpus)
     file = generation_of(corpus) / part
     file = next(file.glob("*/vectors.npy")) if file.is_dir() else file
@@ -144,7 +144,7 @@ def test_what_is_derived_is_made_again(corpus: Path, part: str) -> None:
     assert repair(corpus) == ((), ())
 
 
-def test_the_next_run_takes_no_damaged_vector_over(whole: Path, tmp_path: Path) -> None:
+def test_the_next_run_takes_no_damaged_vector_over(whole, tmp_path):
     docs = write_texts(tmp_path / "docs")
     damaged, clean = tmp_path / "damaged", tmp_path / "clean"
     index([docs], damaged, encoder="hashing")
@@ -162,7 +162,7 @@ def test_the_next_run_takes_no_damaged_vector_over(whole: Path, tmp_path: Path) 
         np.testing.assert_array_equal(one.vectors().vectors(numbers), other.vectors().vectors(numbers))
 
 
-def test_a_damaged_database_is_set_aside_with_what_to_index_again(corpus: Path, whole: Path) -> None:
+def test_a_damaged_database_is_set_aside_with_what_to_index_again(corpus, whole):
     """The record itself cannot be made again: a kept state answers, else the folders are named; judgments stay."""
     right = answers(corpus)
     generations.keep_state(corpus, "good")
@@ -190,7 +190,7 @@ def test_a_damaged_database_is_set_aside_with_what_to_index_again(corpus: Path, 
         assert opened.judging.overview()
 
 
-def test_doctor_repairs_saves_rows_and_says_what_it_did(corpus: Path) -> None:
+def test_doctor_repairs_saves_rows_and_says_what_it_did(corpus):
     (generation_of(corpus) / "text" / "lines.arrays").unlink()
     run = CliRunner()
     arguments = ["doctor", "--no-model", "--corpus", str(corpus), "--json"]
@@ -221,7 +221,7 @@ def test_doctor_repairs_saves_rows_and_says_what_it_did(corpus: Path) -> None:
     db.close()
 
 
-def test_a_generation_that_does_not_answer_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_generation_that_does_not_answer_is_not_published(tmp_path, monkeypatch):
     docs, corpus = write_texts(tmp_path / "docs"), tmp_path / "corpus"
     before = index([docs], corpus, encoder="hashing").generation
     (docs / "new.md").write_text("# New\n")
@@ -238,7 +238,7 @@ def test_a_generation_that_does_not_answer_is_not_published(tmp_path: Path, monk
     assert index([docs], corpus, encoder="hashing").documents == 4
 
 
-def test_a_record_may_name_a_new_collection(tmp_path: Path) -> None:
+def test_a_record_may_name_a_new_collection(tmp_path):
     docs, corpus = write_texts(tmp_path / "docs"), tmp_path / "corpus"
     corpus.mkdir()
     (corpus / "corpus.yaml").write_text("collections:\n  wholes: document\n")
@@ -252,7 +252,7 @@ def test_a_record_may_name_a_new_collection(tmp_path: Path) -> None:
             assert hit.collections == (collection,)
 
 
-def test_a_lost_pointer_drops_no_root(tmp_path: Path) -> None:
+def test_a_lost_pointer_drops_no_root(tmp_path):
     one, two, corpus = write_texts(tmp_path / "one"), tmp_path / "two", tmp_path / "corpus"
     two.mkdir()
     (two / "z.md").write_text("# Zebras\n")
@@ -266,7 +266,7 @@ def test_a_lost_pointer_drops_no_root(tmp_path: Path) -> None:
     assert Layout(corpus).pointer.is_file()
 
 
-def test_a_state_is_kept_and_answers_again(tmp_path: Path) -> None:
+def test_a_state_is_kept_and_answers_again(tmp_path):
     """As a generation of its own, whatever was indexed or removed since."""
     docs, corpus = write_texts(tmp_path / "docs"), tmp_path / "corpus"
     index([docs], corpus, encoder="hashing")
@@ -307,7 +307,7 @@ for closed in (docs / "sub", docs / "a.md"):
 """
 
 
-def test_what_cannot_be_read_has_not_gone() -> None:
+def test_what_cannot_be_read_has_not_gone():
     # Not below tmp_path, whose parents only root may enter.
     with tempfile.TemporaryDirectory() as name:
         docs = write_texts(Path(name) / "docs")
@@ -326,7 +326,7 @@ def test_what_cannot_be_read_has_not_gone() -> None:
     assert f"('a.md', '{FileStatus.FAILED.value}'" in file
 
 
-def test_too_few_descriptors_are_said_as_what_they_are(whole: Path) -> None:
+def test_too_few_descriptors_are_said_as_what_they_are(whole):
     """A process that may open 6 files."""
     script = (
         "import resource, sys, workbench as wb\n"

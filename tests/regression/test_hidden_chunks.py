@@ -141,7 +141,7 @@ def compare(pair: Pair, asked: dict[str, str], mode: str, plan: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_search_is_as_if_hidden_documents_were_not_there(pair: Pair, who: str) -> None:
+def test_a_search_is_as_if_hidden_documents_were_not_there(pair, who):
     for n, asked in enumerate(queries(who, 3 * QUERIES)):
         for mode, plan in COMBINATIONS if QUERIES > 24 else [COMBINATIONS[i * n % len(COMBINATIONS)] for i in (1, 7)]:
             compare(pair, asked, mode, plan)
@@ -207,9 +207,7 @@ def test_a_search_is_as_if_hidden_documents_were_not_there(pair: Pair, who: str)
 
 
 @pytest.mark.slow
-def test_the_queries_meet_hidden_documents_whose_ids_are_unknown(
-    corpora: dict[str, Path], who: str, pair: Pair
-) -> None:
+def test_the_queries_meet_hidden_documents_whose_ids_are_unknown(corpora, who, pair):
     everybody = (*PRINCIPALS.values(), wb.Principal("birch", ("staff",)))
     every = [wb.open_corpus(corpora["all"], principal) for principal in everybody]
     met = 0
@@ -265,9 +263,7 @@ def _beside(
 
 
 @pytest.mark.slow
-def test_judgments_are_as_if_hidden_documents_were_not_there(
-    corpora: dict[str, Path], who: str, tmp_path: Path
-) -> None:
+def test_judgments_are_as_if_hidden_documents_were_not_there(corpora, who, tmp_path):
     folders = [Path(shutil.copytree(corpora[name], tmp_path / name)) for name in ("all", who)]
     everybody = {**PRINCIPALS, "birch": wb.Principal("birch", ("staff",))}
     for name, principal in everybody.items():

@@ -41,7 +41,7 @@ def corpus(tmp_path: Path) -> Path:
     return tmp_path / "my.corpus"
 
 
-def test_another_folder_later_keeps_the_first_one(docs: Path, corpus: Path, tmp_path: Path):
+def test_another_folder_later_keeps_the_first_one(docs, corpus, tmp_path):
     run(docs, corpus)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("# Other\n\nAnother a.\n")
@@ -53,7 +53,7 @@ def test_another_folder_later_keeps_the_first_one(docs: Path, corpus: Path, tmp_
     assert run(docs, corpus).changed is False
 
 
-def test_a_second_collection_of_the_same_files_is_added(docs: Path, corpus: Path):
+def test_a_second_collection_of_the_same_files_is_added(docs, corpus):
     run(docs, corpus, collection=("artifact_chunks",))
     report = run(docs, corpus, collection=("artifacts",))
     assert report.documents == 3
@@ -70,7 +70,7 @@ def test_a_second_collection_of_the_same_files_is_added(docs: Path, corpus: Path
         assert all("less" in r.chunk.text for r in rows)
 
 
-def test_one_chunk_a_document_is_a_property_of_a_collection(docs: Path, corpus: Path):
+def test_one_chunk_a_document_is_a_property_of_a_collection(docs, corpus):
     (docs / "long.md").write_text("word " * 2000)
     report = run(docs, corpus, one_chunk_per_document=True)
     assert report.chunks == report.documents == 4
@@ -81,7 +81,7 @@ def test_one_chunk_a_document_is_a_property_of_a_collection(docs: Path, corpus: 
         run(docs, corpus, collection=("more",), one_chunk_per_document=True)
 
 
-def test_removed_paths_are_gone_until_their_folder_is_indexed_again(docs: Path, corpus: Path):
+def test_removed_paths_are_gone_until_their_folder_is_indexed_again(docs, corpus):
     run(docs, corpus)
     report = remove([docs / "sub"], corpus)
     assert [(f.path, f.status.value) for f in report.files] == [("sub/c.md", "removed")]
@@ -101,7 +101,7 @@ def counts_and_digest(corpus: Path) -> tuple[dict[str, int], str]:
     return info["collections"], info["digest"]
 
 
-def test_documents_move_between_collections_without_a_file_or_an_embedding(docs: Path, corpus: Path, tmp_path: Path):
+def test_documents_move_between_collections_without_a_file_or_an_embedding(docs, corpus, tmp_path):
     """A moved corpus has the digest of one that was indexed there at once; records that name their own collection keep it."""
     (docs / "r.jsonl").write_text('{"id": "1", "text": "one"}\n{"id": "2", "text": "two", "collection": "own"}\n')
     run(docs, tmp_path / "other", collection="notes")
@@ -137,7 +137,7 @@ def test_documents_move_between_collections_without_a_file_or_an_embedding(docs:
     assert wb.preview([docs], corpus, "notes").elsewhere == {"plain": 4}
 
 
-def test_whole_documents_keep_their_vectors_when_their_chunks_leave(docs: Path, corpus: Path):
+def test_whole_documents_keep_their_vectors_when_their_chunks_leave(docs, corpus):
     (docs / "long.md").write_text("".join(f"# Part {i}\n\n{f'word{i} ' * 150}\n\n" for i in range(4)))
     run(docs, corpus, collection=("artifacts", "artifact_chunks"))
 
@@ -156,7 +156,7 @@ def test_whole_documents_keep_their_vectors_when_their_chunks_leave(docs: Path, 
         wb.move([docs], corpus, to="whole")
 
 
-def test_a_stopped_run_leaves_the_corpus_and_keeps_what_was_embedded(docs: Path, corpus: Path):
+def test_a_stopped_run_leaves_the_corpus_and_keeps_what_was_embedded(docs, corpus):
     run(docs, corpus)
     before = generations.current(corpus)
     (docs / "d.md").write_text("# D\n\nNew text.\n")
@@ -182,7 +182,7 @@ def test_a_stopped_run_leaves_the_corpus_and_keeps_what_was_embedded(docs: Path,
     assert not Layout(corpus).embeddings.exists()
 
 
-def test_another_encoder_embeds_everything_anew_and_several_may_be_held(docs: Path, corpus: Path, monkeypatch):
+def test_another_encoder_embeds_everything_anew_and_several_may_be_held(docs, corpus, monkeypatch):
     import workbench.encode.load as load
     from workbench.encode.hashing import IDENTITY, HashingEncoder
 
@@ -191,7 +191,7 @@ def test_another_encoder_embeds_everything_anew_and_several_may_be_held(docs: Pa
     class Other(HashingEncoder):
         identity = other
 
-        def encode(self, texts, progress=None):  # type: ignore[no-untyped-def]
+        def encode(self, texts, progress=None):
             return -super().encode(texts, progress)
 
     known, real = load.identity_of, load.load_encoder
@@ -225,7 +225,7 @@ def files_below(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def test_a_dry_run_says_what_the_run_then_does(notes: Path, tmp_path: Path) -> None:
+def test_a_dry_run_says_what_the_run_then_does(notes, tmp_path):
     corpus = tmp_path / "c.corpus"
     wb.index([notes], corpus, encoder="hashing")
     (notes / "a.md").write_text("# a\n\nOther words.\n")
@@ -248,7 +248,7 @@ def test_a_dry_run_says_what_the_run_then_does(notes: Path, tmp_path: Path) -> N
         assert "drafts/d.md" not in opened.search("words", mode="keyword").frame()["path"].to_list()
 
 
-def test_a_dry_run_says_which_files_have_the_same_bytes(notes: Path, tmp_path: Path) -> None:
+def test_a_dry_run_says_which_files_have_the_same_bytes(notes, tmp_path):
     """As the run then does; nothing else of them is read."""
     corpus = tmp_path / "c.corpus"
     same = {"z.md": "a.md", "y.markdown": "a.md", "x.txt": "a.md", "drafts/s.md": "b.md", "b2.md": "b.md"}
@@ -291,14 +291,14 @@ def test_a_dry_run_says_which_files_have_the_same_bytes(notes: Path, tmp_path: P
         ({}, ["a.md", "c.txt", "drafts/d.md"]),
     ],
 )
-def test_include_and_exclude_choose_files(data: dict[str, object], taken: list[str]) -> None:
+def test_include_and_exclude_choose_files(data, taken):
     rules = parse_rules(data)
     assert [p for p in ("a.md", "c.txt", "drafts/d.md") if not rules.left_out(p)] == taken
     assert all("corpus.yaml" in rules.left_out(p) for p in ("a.md", "c.txt", "drafts/d.md") if p not in taken)
 
 
 @pytest.mark.parametrize("value", [[""], ["!a"], ["#a"], [3], {"a": 1}, ["[z-a]"], ["[[:nonsense:]]"]])
-def test_a_pattern_that_cannot_be_is_refused(value: object) -> None:
+def test_a_pattern_that_cannot_be_is_refused(value):
     with pytest.raises(SettingError, match="exclude in"):
         parse_rules({"exclude": value})
 
@@ -311,7 +311,7 @@ def _wait(condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.slow
-def test_watching_follows_changes_until_ctrl_c(notes: Path, tmp_path: Path) -> None:
+def test_watching_follows_changes_until_ctrl_c(notes, tmp_path):
     """A new, a changed and a removed file are found, and changed rules; one that cannot be is said and does not end it."""
     corpus = tmp_path / "c.corpus"
     log = tmp_path / "log"
@@ -372,7 +372,7 @@ def odd(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_document_is_found_by_its_name_as_the_system_spells_it_and_taken_out(odd: Path, tmp_path: Path) -> None:
+def test_a_document_is_found_by_its_name_as_the_system_spells_it_and_taken_out(odd, tmp_path):
     run(odd, tmp_path / "corpus")
     with wb.open_corpus(tmp_path / "corpus") as corpus:
         for name in (NFD, str(odd / NFD)):
@@ -386,7 +386,7 @@ def test_a_document_is_found_by_its_name_as_the_system_spells_it_and_taken_out(o
     assert wb.remove([f"sub/{RAW}"], tmp_path / "corpus").documents == 0
 
 
-def test_what_vanished_from_a_folder_of_such_a_name_goes_when_that_folder_is_indexed(odd: Path, tmp_path: Path) -> None:
+def test_what_vanished_from_a_folder_of_such_a_name_goes_when_that_folder_is_indexed(odd, tmp_path):
     folder = odd / unicodedata.normalize("NFD", "für")
     folder.mkdir()
     for name in ("a.md", "b.md"):
@@ -397,7 +397,7 @@ def test_what_vanished_from_a_folder_of_such_a_name_goes_when_that_folder_is_ind
     assert [file.path for file in report.files if file.status.value == "removed"] == ["für/b.md"]
 
 
-def test_a_folder_or_corpus_of_such_a_name_is_refused_in_words(odd: Path, tmp_path: Path) -> None:
+def test_a_folder_or_corpus_of_such_a_name_is_refused_in_words(odd, tmp_path):
     """Its path could not be stored, and the next run would index it a second time."""
     folder = tmp_path / os.fsdecode(b"fold\xe9r")
     folder.mkdir()

@@ -115,7 +115,7 @@ def check(docs: Path, corpus: Path, before: str) -> int:
 
 
 @pytest.mark.parametrize("at", CHOSEN)
-def test_killed_at_a_step(docs: Path, corpus: Path, at: str):
+def test_killed_at_a_step(docs, corpus, at):
     """The old generation answers until the pointer is swapped, the new one from then on."""
     before = generations.current(corpus)
     process = start(docs, corpus, at)
@@ -127,7 +127,7 @@ def test_killed_at_a_step(docs: Path, corpus: Path, at: str):
 
 
 @pytest.mark.parametrize(("at", "workers", "embedded"), [("read", 2, 12), ("manifest", 0, 0)])
-def test_killed_in_the_first_run(docs: Path, tmp_path: Path, at: str, workers: int, embedded: int):
+def test_killed_in_the_first_run(docs, tmp_path, at, workers, embedded):
     corpus = tmp_path / "my.corpus"
     said, _ = (process := start(docs, corpus, at, workers)).communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL
@@ -150,13 +150,13 @@ def _alive(pid: int) -> bool:
         return False
 
 
-def test_killed_before_the_job_is_written_down(docs: Path, corpus: Path):
+def test_killed_before_the_job_is_written_down(docs, corpus):
     (corpus / "jobs" / "123-456.lock").touch()
     check(docs, corpus, generations.current(corpus))
 
 
 @pytest.mark.parametrize("seed", range(KILLS))
-def test_killed_at_a_random_moment(docs: Path, corpus: Path, seed: int):
+def test_killed_at_a_random_moment(docs, corpus, seed):
     before = generations.current(corpus)
     process = start(docs, corpus, "")
     assert process.stdout.readline() == "started\n"
@@ -198,7 +198,7 @@ def write_version(docs: Path, version: int) -> None:
         (docs / f"{i}.md").write_text(f"# Document {i}\n\nVersion {version}\n")
 
 
-def test_processes_read_while_one_writes(tmp_path: Path):
+def test_processes_read_while_one_writes(tmp_path):
     """Each opens again and again, until it has seen more than one generation whole."""
     docs, corpus = tmp_path / "docs", tmp_path / "my.corpus"
     docs.mkdir()

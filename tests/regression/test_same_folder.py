@@ -45,7 +45,7 @@ def answers(corpus: Path) -> tuple[str, list[str], list[list[tuple[str, float]]]
 
 
 @pytest.mark.slow
-def test_order_and_number_of_workers_change_nothing(folder: Path, tmp_path: Path) -> None:
+def test_order_and_number_of_workers_change_nothing(folder, tmp_path):
     expected = None
     for workers in (0, 2):
         corpus = tmp_path / f"{workers}.corpus"
@@ -75,7 +75,7 @@ for found in walk(sys.argv[1:]):
 """
 
 
-def test_two_processes_with_different_hash_seeds_agree_on_every_byte() -> None:
+def test_two_processes_with_different_hash_seeds_agree_on_every_byte():
     outputs = [
         subprocess.run(
             [sys.executable, "-c", SCRIPT, str(TESTS), *map(str, sorted(TESTS.glob("regression/test_*.py"))[:2])],
@@ -123,7 +123,7 @@ def bad_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("bad_readers")
-def test_each_bad_reader_costs_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_bad_reader_costs_one_file(tmp_path, monkeypatch):
     monkeypatch.setenv("WORKBENCH_MAX_READ_SECONDS", "3")
     monkeypatch.setenv("WORKBENCH_MAX_READ_MEMORY_MB", "128")
     docs = tmp_path / "docs"
@@ -144,7 +144,7 @@ def test_each_bad_reader_costs_one_file(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.slow
 @pytest.mark.parametrize("blocks", [8, 600])
-def test_a_full_disk_is_one_sentence_and_the_corpus_stays(tmp_path: Path, blocks: int) -> None:
+def test_a_full_disk_is_one_sentence_and_the_corpus_stays(tmp_path, blocks):
     small, large = tmp_path / "small", tmp_path / "large"
     for folder, files, paragraphs in ((small, 3, 1), (large, 40, 30)):
         folder.mkdir()

@@ -14,7 +14,7 @@ from workbench.snapshot.schema import SCHEMA
 FOLDER = Path(__file__).parent / "snapshots"
 
 
-def test_older_snapshots_say_what_they_said_under_their_plans() -> None:
+def test_older_snapshots_say_what_they_said_under_their_plans():
     assert sorted(p.name for p in FOLDER.iterdir()) == [f"schema-{n}.snapshot" for n in range(1, SCHEMA + 1)]
     old = wb.Snapshot.load(FOLDER / "schema-1.snapshot")
     assert (old.title, old.about.by) == ("schema 1", "Ada")
@@ -45,7 +45,7 @@ def test_older_snapshots_say_what_they_said_under_their_plans() -> None:
 
 
 @pytest.mark.parametrize("number", range(1, SCHEMA + 1))
-def test_it_is_read_shown_exported_and_compared(number: int) -> None:
+def test_it_is_read_shown_exported_and_compared(number):
     old = wb.Snapshot.load(FOLDER / f"schema-{number}.snapshot")
     assert old.verify().digests
     assert old.html().endswith("</html>\n")

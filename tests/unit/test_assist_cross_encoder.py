@@ -35,7 +35,7 @@ def texts(count: int) -> list[str]:
     return [" ".join(generator.choice(WORDS, size=int(generator.integers(1, 30)))) for _ in range(count)]
 
 
-def test_scores_are_the_logits_of_each_pair(reranker: CrossEncoderReranker, model: Path) -> None:
+def test_scores_are_the_logits_of_each_pair(reranker, model):
     """One finite float64 a text, equal to the model run by hand on the pair alone, with no sigmoid on top."""
     import torch
     import transformers
@@ -61,7 +61,7 @@ def test_scores_are_the_logits_of_each_pair(reranker: CrossEncoderReranker, mode
     assert np.isfinite(reranker.scores("q " * 10_000 + "\udfff", ["retry"])).all()
 
 
-def test_a_model_too_slow_for_its_time_is_given_up_and_a_changed_one_loaded(model: Path, tmp_path: Path) -> None:
+def test_a_model_too_slow_for_its_time_is_given_up_and_a_changed_one_loaded(model, tmp_path):
     with pytest.raises(AssistError, match="did not rerank 30 texts within 0 seconds") as caught:
         CrossEncoderReranker(str(model), seconds=0).scores(QUERY, texts(30))
     assert "rerank.top" in caught.value.remedy
@@ -77,7 +77,7 @@ def test_a_model_too_slow_for_its_time_is_given_up_and_a_changed_one_loaded(mode
     assert other.scores(QUERY, texts(3)).tolist() != loaded[0].scores(QUERY, texts(3)).tolist()
 
 
-def test_a_model_with_no_score_or_several_is_refused(tmp_path: Path) -> None:
+def test_a_model_with_no_score_or_several_is_refused(tmp_path):
     with pytest.raises(AssistError, match="is not a cross-encoder: its configuration says BertModel"):
         load_reranker(str(make_cross_encoder(tmp_path / "encoder", headless=True)))
     with pytest.raises(AssistError, match="gives 3 scores a pair"):
@@ -96,9 +96,7 @@ def test_a_model_with_no_score_or_several_is_refused(tmp_path: Path) -> None:
         ("none-such", "HF_HUB_OFFLINE is set"),
     ],
 )
-def test_a_model_that_is_not_there_says_what_else_to_set(
-    name: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_is_not_there_says_what_else_to_set(name, what, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(AssistError, match=what) as caught:
@@ -107,7 +105,7 @@ def test_a_model_that_is_not_there_says_what_else_to_set(
 
 
 @pytest.mark.parametrize("damage", ["weights", "config", "empty"])
-def test_a_damaged_model_is_one_readable_error(model: Path, tmp_path: Path, damage: str) -> None:
+def test_a_damaged_model_is_one_readable_error(model, tmp_path, damage):
     copy = tmp_path / "copy"
     if damage == "empty":
         copy.mkdir()

@@ -1,7 +1,5 @@
 """A citation opens again: from what a result cites, or what people write, to the characters of a document."""
 
-from pathlib import Path
-
 import file_makers as make
 import pytest
 from hypothesis import given
@@ -28,16 +26,16 @@ def at(place: str, text: str = SHEETS, places: list[Place] | None = None, pages:
     "place",
     ["sheet=Sales&row=2", "#sheet=Sales&row=2", "Sales!A2", "sales!B2", "$A$2", "a2", "sheet=Sales&row=2-9", "line 4"],
 )
-def test_a_row_is_named_in_several_ways(place: str) -> None:
+def test_a_row_is_named_in_several_ways(place):
     assert at(place) == "1 | 2"
 
 
 @pytest.mark.parametrize("place", ["R&D", "'R&D'", "sheet=R%26D", "R&D!1:99", "sheet=R%26D&row=3..sheet=R%26D&row=12"])
-def test_a_whole_sheet_is_named_too(place: str) -> None:
+def test_a_whole_sheet_is_named_too(place):
     assert at(place) == "# R&D\n\nc\nd"
 
 
-def test_slides_cells_moments_and_pages() -> None:
+def test_slides_cells_moments_and_pages():
     text = "one\ntwo\nthree\nfour\n"
     starts = (0, 4, 8, 14)
     slides = [
@@ -64,12 +62,12 @@ def test_slides_cells_moments_and_pages() -> None:
         ("99", "Its last line is 9"), ("rubbish", "It has sheet"), ("0", "no line 0"), ("..", "no place"), ("=", "no place"),
     ],
 )  # fmt: skip
-def test_a_place_that_is_not_there_is_told_with_those_that_are(place: str, told: str) -> None:
+def test_a_place_that_is_not_there_is_told_with_those_that_are(place, told):
     with pytest.raises(UsageError, match=told):
         at(place)
 
 
-def test_a_locator_is_said_in_words() -> None:
+def test_a_locator_is_said_in_words():
     assert list(split_citation("a#b.jsonl#x:3-4")) == [
         ("a#b.jsonl#x:3-4", ""), ("a#b.jsonl#x", "3-4"), ("a#b.jsonl", "x:3-4"),
     ]  # fmt: skip
@@ -91,7 +89,7 @@ LOCATORS = st.dictionaries(KEYS, VALUES, min_size=1, max_size=2).map(lambda keys
 
 
 @given(LOCATORS, LOCATORS)
-def test_any_locator_and_any_range_come_apart_again(first: str, last: str) -> None:
+def test_any_locator_and_any_range_come_apart_again(first, last):
     both = joined(first, last)
     if ".." in both and both != first and both != last:
         assert ends_of(f"{first}..{last}") == (first, last)
@@ -102,7 +100,7 @@ def test_any_locator_and_any_range_come_apart_again(first: str, last: str) -> No
 @given(
     st.lists(st.tuples(LOCATORS, st.integers(1, 5)), min_size=1, max_size=12, unique_by=lambda item: item[0]), st.data()
 )
-def test_what_is_cited_is_found(parts: list[tuple[str, int]], data: st.DataObject) -> None:
+def test_what_is_cited_is_found(parts, data):
     places, text = [], ""
     for name, size in parts:
         places.append(Place(len(text), name))
@@ -114,7 +112,7 @@ def test_what_is_cited_is_found(parts: list[tuple[str, int]], data: st.DataObjec
     assert found.end >= len(text[:end].rstrip())
 
 
-def test_what_a_result_cites_is_read_again(tmp_path: Path) -> None:
+def test_what_a_result_cites_is_read_again(tmp_path):
     files = {
         "book.xlsx": make.xlsx({"Sales": [["what", "sum"], ["heron", 3]], "R&D = 5%": [["heron"]]}),
         "deck.pptx": make.pptx([("heron", "on a slide", "heron notes"), ("two", "heron", "")]),
@@ -144,7 +142,7 @@ def test_what_a_result_cites_is_read_again(tmp_path: Path) -> None:
         assert corpus.read_file("/etc/passwd:1").startswith("[ERROR: ACCESS_DENIED]")
 
 
-def test_lines_and_columns_of_a_source_open_the_text_that_stands_there() -> None:
+def test_lines_and_columns_of_a_source_open_the_text_that_stands_there():
     text = "one\ntwo\nthree\nfour\n"
     names = ("line=3", "line=7&column=10", "line=7&column=90", "line=9")
     lines = [Place(a, n) for a, n in zip((0, 4, 8, 14), names, strict=True)]

@@ -37,7 +37,7 @@ def run(docs: Path, corpus: Path, **options: object) -> IndexReport:
     return wb.index([docs], corpus, encoder="hashing", workers=0, **options)
 
 
-def test_every_file_is_indexed_and_a_text_is_embedded_once(docs: Path, tmp_path: Path) -> None:
+def test_every_file_is_indexed_and_a_text_is_embedded_once(docs, tmp_path):
     """The report names files with the bytes of another; `info` and `sources` count documents that repeat a text."""
     report = run(docs, tmp_path / "corpus")
     assert (report.documents, report.found, report.copies, report.embedded) == (4, 4, 2, 2)
@@ -54,7 +54,7 @@ def test_every_file_is_indexed_and_a_text_is_embedded_once(docs: Path, tmp_path:
         assert opened.sources()["copies"].to_list() == [2]
 
 
-def test_results_name_every_path_and_judgments_of_each_count(opened: wb.Corpus, tmp_path: Path) -> None:
+def test_results_name_every_path_and_judgments_of_each_count(opened, tmp_path):
     result = opened.search("pump pressure", mode="keyword")
     assert {h.path for h in result.hits} == {"a/note.md"}
     assert all({h.path, *h.copies} == EVERY for h in result.hits)
@@ -84,14 +84,14 @@ def test_results_name_every_path_and_judgments_of_each_count(opened: wb.Corpus, 
         ("path glob 'd/**'", None),
     ],
 )
-def test_a_filter_on_path_chooses_the_path_that_is_shown(opened: wb.Corpus, condition: str, shown: str | None) -> None:
+def test_a_filter_on_path_chooses_the_path_that_is_shown(opened, condition, shown):
     result = opened.search("pump", mode="keyword", filters=condition)
     assert {h.path for h in result.hits} == ({shown} if shown else set())
     assert all({h.path, *h.copies} == EVERY for h in result.hits)
     assert {p.path for p in opened.grep("lost its", filters=condition)} == ({shown} if shown else set())
 
 
-def test_hidden_copies_are_not_named(docs: Path, tmp_path: Path) -> None:
+def test_hidden_copies_are_not_named(docs, tmp_path):
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     (corpus / "corpus.yaml").write_text("rules:\n  - {path: 'b/**', roles: [staff]}\n")
@@ -104,7 +104,7 @@ def test_hidden_copies_are_not_named(docs: Path, tmp_path: Path) -> None:
             assert opened.info()["copies"] == len(named) - 1
 
 
-def test_members_of_archives_have_the_text_of_files_too(tmp_path: Path) -> None:
+def test_members_of_archives_have_the_text_of_files_too(tmp_path):
     docs = write_files(tmp_path / "docs", {"z/x.md": NOTE})
     with zipfile.ZipFile(docs / "pack.zip", "w") as archive:
         archive.writestr("x.md", NOTE)
@@ -114,7 +114,7 @@ def test_members_of_archives_have_the_text_of_files_too(tmp_path: Path) -> None:
         assert {hit.path, *hit.copies} == {"pack.zip!/x.md", "z/x.md"}
 
 
-def test_a_judgment_follows_a_file_that_was_moved(tmp_path: Path) -> None:
+def test_a_judgment_follows_a_file_that_was_moved(tmp_path):
     docs, corpus = write_files(tmp_path / "docs", {"a.md": NOTE, "b.md": OTHER}), tmp_path / "corpus"
     run(docs, corpus)
     with wb.open_corpus(corpus, follow=True) as opened:
@@ -129,7 +129,7 @@ def test_a_judgment_follows_a_file_that_was_moved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("first", [False, True])
-def test_a_corpus_of_the_earlier_format_is_taken_over(tmp_path: Path, first: bool) -> None:
+def test_a_corpus_of_the_earlier_format_is_taken_over(tmp_path, first):
     """Also one of the first, which did not say who may see a file without a document."""
     corpus = tmp_path / "corpus"
     with zipfile.ZipFile(Path(__file__).parents[1] / "data" / "corpus_format_1.zip") as archive:

@@ -45,7 +45,7 @@ def writer(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def test_an_error_undoes_the_whole_block_and_a_busy_database_is_said(tmp_path: Path) -> None:
+def test_an_error_undoes_the_whole_block_and_a_busy_database_is_said(tmp_path):
     database = Database(tmp_path)
 
     def half() -> None:
@@ -68,7 +68,7 @@ def test_an_error_undoes_the_whole_block_and_a_busy_database_is_said(tmp_path: P
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_processes_lose_nothing(tmp_path: Path) -> None:
+def test_processes_lose_nothing(tmp_path):
     running = [writer(tmp_path, name, 40) for name in "abc"]
     for process in running:
         process.communicate(timeout=60)
@@ -76,7 +76,7 @@ def test_processes_lose_nothing(tmp_path: Path) -> None:
     assert sorted(texts(Database(tmp_path))) == sorted(f"{name} {n}" for name in "abc" for n in range(40))
 
 
-def test_a_kill_loses_at_most_what_was_in_flight(tmp_path: Path) -> None:
+def test_a_kill_loses_at_most_what_was_in_flight(tmp_path):
     process = writer(tmp_path, "x", 100_000)
     for _ in range(50):
         said = process.stdout.readline()
@@ -93,7 +93,7 @@ def test_a_kill_loses_at_most_what_was_in_flight(tmp_path: Path) -> None:
     db.close()
 
 
-def test_migrations_keep_the_rows(tmp_path: Path) -> None:
+def test_migrations_keep_the_rows(tmp_path):
     add(Database(tmp_path), "kept")
     newer = Group("marks", (FIRST, "ALTER TABLE marks ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'"))
     other = Group("notes", ("CREATE TABLE notes (text TEXT) STRICT; CREATE INDEX notes_text ON notes (text)",))
@@ -106,7 +106,7 @@ def test_migrations_keep_the_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"this is no database" * 400, b"SQLite format 3\x00" + b"\xff" * 8000])
-def test_a_damaged_file_is_said(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_said(tmp_path, content):
     (tmp_path / FILE).write_bytes(content)
     with pytest.raises(CorpusDamaged, match="doctor --repair"):
         texts(Database(tmp_path))
@@ -128,7 +128,7 @@ repair_database(Path(sys.argv[1]))
 """
 
 
-def test_a_repair_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+def test_a_repair_that_is_killed_loses_nothing(tmp_path):
     indexed = Group("marks", (FIRST + "; CREATE INDEX marks_text ON marks (text)",))
     path = tmp_path / FILE
     with Database(tmp_path).writing(indexed) as db:
@@ -152,7 +152,7 @@ def test_a_repair_that_is_killed_loses_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody with fewer rights")
-def test_a_folder_that_cannot_be_written_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_written_is_read(monkeypatch):
     monkeypatch.setenv("WORKBENCH_CORPUS_PRIVATE", "no")
     script = (
         "import os, sys\n"
@@ -176,15 +176,12 @@ def test_a_folder_that_cannot_be_written_is_read(monkeypatch: pytest.MonkeyPatch
             assert "cannot be written. Ask for write access" in second
 
 
-# --- saved searches --------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def mine(tmp_path: Path) -> Searches:
     return Searches(tmp_path, owner_of("ada", None))
 
 
-def test_history_is_newest_first_and_forgets_the_oldest(mine: Searches, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_history_is_newest_first_and_forgets_the_oldest(mine, monkeypatch):
     mine.asked({"q": "one"})
     mine.asked({"q": "two", "plan": "tmm"})
     mine.asked({"q": "one"})
@@ -197,7 +194,7 @@ def test_history_is_newest_first_and_forgets_the_oldest(mine: Searches, monkeypa
     assert [e.name for e in mine.kept(SEARCH)] == ["keep"]
 
 
-def test_what_an_older_version_kept_is_the_plan_that_it_was(tmp_path: Path, mine: Searches) -> None:
+def test_what_an_older_version_kept_is_the_plan_that_it_was(tmp_path, mine):
     first = Group("searches", SEARCHES.migrations[:1])
     columns = {"q": "c", "columns": "hybrid,plan", "column2": "default limit=3", "plan": "passages"}
     rows = [
@@ -221,7 +218,7 @@ def test_what_an_older_version_kept_is_the_plan_that_it_was(tmp_path: Path, mine
     assert saved.kept(SEARCH)[0].params == {"q": "b"}
 
 
-def test_a_name_is_one_entry_of_its_kind(mine: Searches) -> None:
+def test_a_name_is_one_entry_of_its_kind(mine):
     assert mine.save_search("  best   of ", {"q": "a"}) is None
     assert mine.save_plan("best of", "tmm") is None
     old = mine.save_search("best of", {"q": "b"})
@@ -230,7 +227,7 @@ def test_a_name_is_one_entry_of_its_kind(mine: Searches) -> None:
     assert [(e.name, e.value, e.params) for e in mine.kept(PLAN)] == [("best of", "tmm", {})]
 
 
-def test_what_is_deleted_can_be_put_back(mine: Searches) -> None:
+def test_what_is_deleted_can_be_put_back(mine):
     mine.save_plan("p", "tmm")
     (before,) = mine.kept(PLAN)
     gone = mine.delete(before.number)
@@ -242,7 +239,7 @@ def test_what_is_deleted_can_be_put_back(mine: Searches) -> None:
     assert (after.name, after.value, after.at) == (before.name, before.value, before.at)
 
 
-def test_nobody_sees_anothers_things(tmp_path: Path) -> None:
+def test_nobody_sees_anothers_things(tmp_path):
     one = Searches(tmp_path, owner_of("ada", "acme"))
     others = [Searches(tmp_path, owner_of("ada", None)), Searches(tmp_path, owner_of("bob", "acme"))]
     one.asked({"q": "secret"})
@@ -255,7 +252,7 @@ def test_nobody_sees_anothers_things(tmp_path: Path) -> None:
     assert one.kept(HISTORY) == [entry]
 
 
-def test_a_note_is_written_over_and_found_by_its_quote(mine: Searches) -> None:
+def test_a_note_is_written_over_and_found_by_its_quote(mine):
     assert mine.write_note("a.md", 3, 8, "quote", " first ") == ""
     assert mine.write_note("a.md", 3, 8, "quote", "second") == "first"
     (note,) = mine.notes()
@@ -272,7 +269,7 @@ def test_a_note_is_written_over_and_found_by_its_quote(mine: Searches) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "  \n ", "x" * 201])
-def test_a_bad_name_is_refused(mine: Searches, name: str) -> None:
+def test_a_bad_name_is_refused(mine, name):
     with pytest.raises(UsageError):
         mine.save_search(name, {"q": "a"})
     assert mine.kept(SEARCH) == []

@@ -3,7 +3,6 @@
 import json
 import re
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from bench import rows
@@ -25,7 +24,7 @@ from workbench.judgments.qrels import load_judgments
 
 
 @pytest.mark.slow
-def test_writing_twice_leaves_every_file_alone(tmp_path: Path) -> None:
+def test_writing_twice_leaves_every_file_alone(tmp_path):
     """A second rows rewrites nothing, so that indexing finds everything unchanged; a stray old file goes."""
     reports = []
     folder = demo_files(tmp_path / "demo", progress=reports.append)
@@ -38,7 +37,7 @@ def test_writing_twice_leaves_every_file_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_small_part_answers_many_questions_and_grows_into_the_whole(tmp_path: Path) -> None:
+def test_the_small_part_answers_many_questions_and_grows_into_the_whole(tmp_path):
     small, whole = demo_texts(small=True), demo_texts()
     assert set(SMALL_MODULES) < set(MODULES)
     assert list(SMALL_MODULES) == sorted(SMALL_MODULES)
@@ -59,7 +58,7 @@ def test_the_small_part_answers_many_questions_and_grows_into_the_whole(tmp_path
     assert demo_judgments(folder).query_ids == judgments.query_ids
 
 
-def test_a_folder_that_is_no_demo_is_refused_untouched(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_demo_is_refused_untouched(tmp_path):
     with pytest.raises(UsageError, match="answers no question"):
         demo_judgments(tmp_path)
     (tmp_path / "lib").mkdir()
@@ -69,7 +68,7 @@ def test_a_folder_that_is_no_demo_is_refused_untouched(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["mine.py"]
 
 
-def test_judgments_of_demo_and_sample_name_what_exists() -> None:
+def test_judgments_of_demo_and_sample_name_what_exists():
     texts = {path: " ".join(text.split()) for path, text in demo_texts().items()}
     judgments = load_judgments(demo_judgments_folder())
     rows = (demo_judgments_folder() / "evidence.tsv").read_text(encoding="utf-8").splitlines()[1:]
@@ -88,9 +87,6 @@ def test_judgments_of_demo_and_sample_name_what_exists() -> None:
     assert all(topic.keywords for topic in judgments.topics.values())
 
 
-# --- sample data -----------------------------------------------------------------------------------------------------
-
-
 ROOT = sample_folder() / "files"
 FILES = {p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8") for p in sorted(ROOT.rglob("*")) if p.is_file()}
 
@@ -99,10 +95,7 @@ def lines(path: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in FILES[path].splitlines()]
 
 
-# --- bench parts -----------------------------------------------------------------------------------------------------
-
-
-def test_rows_are_chosen_by_key_or_group_in_the_order_of_the_table() -> None:
+def test_rows_are_chosen_by_key_or_group_in_the_order_of_the_table():
     assert rows.choose(()) == rows.KEYS
     assert len(set(rows.KEYS)) == len(rows.KEYS)
     assert rows.choose(("vector", "keyword.content", "vector.exact")) == (

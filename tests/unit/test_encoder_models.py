@@ -27,13 +27,13 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2", "all-minilm-l6-v2"])
-def test_every_spelling_of_the_packaged_model_is_one_model(name: str) -> None:
+def test_every_spelling_of_the_packaged_model_is_one_model(name):
     identity = identity_of(name)
     assert (identity.name, identity.digest) == (models.PACKAGED, models.PACKAGED_DIGEST)
     assert (identity.dim, identity.max_tokens) == (384, 256)
 
 
-def test_identity_needs_no_model() -> None:
+def test_identity_needs_no_model():
     """Asking who an encoder is imports neither torch nor openvino nor sentence_transformers."""
     code = (
         "import sys; from workbench.encode.load import identity_of; identity_of();"
@@ -47,7 +47,7 @@ def test_identity_needs_no_model() -> None:
     assert IDENTITY.runtime == "hashing 1"
 
 
-def test_what_cannot_be_loaded_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_loaded_says_why(tmp_path, monkeypatch):
     (tmp_path / "model.safetensors").write_bytes(b"not the weights")
     with pytest.raises(EncoderError, match=r"not the published ones.*--force-reinstall"):
         _ = models.Model(models.PACKAGED, tmp_path).digest
@@ -72,14 +72,14 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path, monkeypatch: pytest.Monk
         ("not a name!", "not a model's name"),
     ],
 )
-def test_an_unknown_model_is_one_sentence_with_a_remedy(name: str, words: str) -> None:
+def test_an_unknown_model_is_one_sentence_with_a_remedy(name, words):
     for ask in (load_encoder, identity_of):
         with pytest.raises(EncoderError, match=words) as caught:
             ask(name)
         assert models.PACKAGED in caught.value.remedy
 
 
-def test_the_digest_is_that_of_the_weights(tmp_path: Path) -> None:
+def test_the_digest_is_that_of_the_weights(tmp_path):
     """One file: its own sha256. Several: of names and digests, so that renaming or swapping them changes it."""
     (tmp_path / "model.safetensors").write_bytes(b"weights")
     assert models.Model("x", tmp_path).digest == hashlib.sha256(b"weights").hexdigest()
@@ -97,12 +97,6 @@ def test_the_digest_is_that_of_the_weights(tmp_path: Path) -> None:
     assert models.Model("x", tmp_path).digest == hashlib.sha256(lines.encode()).hexdigest()
 
 
-# --- hashing encoder -------------------------------------------------------------------------------------------------
-
-
-# --- static encoder --------------------------------------------------------------------------------------------------
-
-
 TEXTS = ["Retry with a backoff after each failure.", "eggs and flour", "", "eggs eggs flour"]
 
 
@@ -111,7 +105,7 @@ def folder(tmp_path: Path) -> Path:
     return make_static(tmp_path / "table", TEXTS)
 
 
-def test_a_vector_is_the_direction_of_the_mean_of_its_rows(folder: Path, tmp_path: Path) -> None:
+def test_a_vector_is_the_direction_of_the_mean_of_its_rows(folder, tmp_path):
     table = load_file(folder / "model.safetensors")["embedding.weight"].astype(np.float64)
     vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
     total = 2 * table[vocabulary["eggs"]] + table[vocabulary["flour"]]
@@ -127,7 +121,7 @@ def test_a_vector_is_the_direction_of_the_mean_of_its_rows(folder: Path, tmp_pat
 
 
 @pytest.mark.parametrize("change", ["modules", "prompts", "mapping", "tokenizer", "header", "cut", "other"])
-def test_a_folder_with_more_to_it_is_left_to_torch(folder: Path, change: str) -> None:
+def test_a_folder_with_more_to_it_is_left_to_torch(folder, change):
     modules = json.loads((folder / "modules.json").read_text())
     if change == "modules":
         (folder / "modules.json").write_text(json.dumps([*modules, {"type": "a.Dense", "path": "2_Dense"}]))
@@ -148,7 +142,7 @@ def test_a_folder_with_more_to_it_is_left_to_torch(folder: Path, change: str) ->
 
 
 @pytest.mark.slow
-def test_vectors_are_those_of_sentence_transformers(folder: Path) -> None:
+def test_vectors_are_those_of_sentence_transformers(folder):
     from workbench.encode.sentence import SentenceEncoder
 
     theirs = SentenceEncoder(Model("table", folder))

@@ -61,7 +61,7 @@ def random_case(seed: int, queries: int = 40) -> tuple[dict[str, list[str]], Jud
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_figures_equal_ir_measures_on_the_exported_run(seed: int) -> None:
+def test_figures_equal_ir_measures_on_the_exported_run(seed):
     """Reading the exported TREC files with ir_measures gives the same figures to 1e-9, query by query."""
     run, judgments = random_case(seed)
     names = ["nDCG@10", "nDCG", "RR", "R@20", "P@10", "AP", "Judged@10", "Success@5", "P(rel=2)@5", "Bpref"]
@@ -79,7 +79,7 @@ def test_figures_equal_ir_measures_on_the_exported_run(seed: int) -> None:
         assert evaluation.column("nDCG@10")[row[metric.query_id]] == pytest.approx(metric.value, abs=1e-9)
 
 
-def test_what_is_scored_and_what_counts_zero() -> None:
+def test_what_is_scored_and_what_counts_zero():
     evaluation = score_run({"a": ["x"]}, judged({"a": {"x": 1}, "b": {"y": 1}}), ["RR"])
     assert evaluation.mean("RR") == 0.5
     assert "1 of 2 judged queries returned nothing and count 0" in evaluation.warnings
@@ -101,13 +101,13 @@ def test_what_is_scored_and_what_counts_zero() -> None:
 
 
 @pytest.mark.parametrize("used", ["own-7", "doc-7", "x.jsonl#7", "7", "https://e.example/7"])
-def test_a_document_is_known_by_whichever_name_the_judgments_use(used: str) -> None:
+def test_a_document_is_known_by_whichever_name_the_judgments_use(used):
     hit = FakeHit("doc-7", "x.jsonl#7", "https://e.example/7", {"record_id": "own-7"})
     assert document_keys([hit, hit], frozenset({used})) == (used,)
     assert document_keys([hit], frozenset()) == ("x.jsonl#7",)
 
 
-def test_a_query_that_cannot_be_read_counts_zero_and_is_listed() -> None:
+def test_a_query_that_cannot_be_read_counts_zero_and_is_listed():
     def search(topic: Topic) -> FakeAnswer:
         if topic.query_id == "b":
             raise QueryError("the quote is open", "Close it")
@@ -127,7 +127,7 @@ def test_a_query_that_cannot_be_read_counts_zero_and_is_listed() -> None:
         evaluate(search, judged({"a": {"x": 1}}))
 
 
-def test_what_the_judgments_leave_open_is_told() -> None:
+def test_what_the_judgments_leave_open_is_told():
     judgments = Judgments({"a": Topic("a", "t"), "z": Topic("z", "u")}, {"a": {"x": 1, "y": 0}}, "j")
     evaluation = score_run({"a": ["x", "1", "2", "3"]}, judgments, ["RR", "P@10"])
     assert evaluation.coverage.judged == 0.25
@@ -151,7 +151,7 @@ def test_what_the_judgments_leave_open_is_told() -> None:
     assert not any("Answers end" in w for w in short.warnings)
 
 
-def test_names_of_measures_have_one_spelling() -> None:
+def test_names_of_measures_have_one_spelling():
     assert parse_measures("ndcg@10,MRR  recall@100 P(rel=2)@5") == ("nDCG@10", "RR", "R@100", "P(rel=2)@5")
     assert parse_measures(["nDCG(gains={2: 3, 3: 7})@5"]) == ("nDCG(gains={2:3,3:7})@5",)
     assert parse_measures("RR RR@10 RR") == ("RR", "RR@10")
@@ -178,7 +178,7 @@ def test_names_of_measures_have_one_spelling() -> None:
         ("nDCG(dcg='exp-log2')@10", "cannot be computed here"),
     ],
 )
-def test_a_measure_that_is_none_is_refused_readably(text: str, message: str) -> None:
+def test_a_measure_that_is_none_is_refused_readably(text, message):
     with pytest.raises(UsageError) as caught:
         parse_measures([text])
     assert message in str(caught.value)
@@ -188,9 +188,7 @@ COPIES = {"a.md": "same text of the river\n", "c.md": "same text of the river\n\
 
 
 @pytest.mark.slow
-def test_a_judged_document_that_dedupe_removes_counts_at_the_rank_of_the_hit_that_stands_for_it(
-    make_corpus: Callable[..., wb.Corpus],
-) -> None:
+def test_a_judged_document_that_dedupe_removes_counts_at_the_rank_of_the_hit_that_stands_for_it(make_corpus):
     corpus = make_corpus(COPIES)
     for grades in ({"a.md": 1}, {"c.md": 1}, {"a.md": 1, "c.md": 1}, {"a.md": 0, "c.md": 2}):
         judgments = judged_of(grades)
@@ -205,7 +203,7 @@ def test_a_judged_document_that_dedupe_removes_counts_at_the_rank_of_the_hit_tha
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["hybrid", "keyword"])
-def test_answers_that_have_no_more_to_give_are_not_called_cut(make_corpus: Callable[..., wb.Corpus], mode: str) -> None:
+def test_answers_that_have_no_more_to_give_are_not_called_cut(make_corpus, mode):
     corpus = make_corpus({f"{n:02}.md": f"river number{n}\n" for n in range(12)})
     judgments = judged_of({f"{n:02}.md": n % 2 for n in range(12)})
     for plan in ("rrf", "rrf limit=1000 depth.keyword=100000 depth.vector=100000"):
@@ -218,9 +216,6 @@ def judged_of(grades: dict[str, int]) -> Judgments:
     return Judgments({"q": Topic("q", "river")}, {"q": grades})
 
 
-# --- imported runs ---------------------------------------------------------------------------------------------------
-
-
 Make = Callable[..., wb.Corpus]
 WORDS = ("gauge", "bridge", "keeper", "valley", "storm", "evening", "river", "stone")
 FILES = {
@@ -229,7 +224,7 @@ FILES = {
 }
 
 
-def test_the_score_decides_and_names_are_those_of_the_judgments(tmp_path: Path) -> None:
+def test_the_score_decides_and_names_are_those_of_the_judgments(tmp_path):
     file = tmp_path / "other.run"
     file.write_bytes(
         b"\xef\xbb\xbfq1 Q0 b 2 7.5 bm25\r\nq1 Q0 a c.md 1 7.5 bm25\r\n\r\nq1 Q0 d 9 1e1 bm25\r\nq2 Q0 a 1 -3 bm25\r\n"
@@ -259,7 +254,7 @@ def test_the_score_decides_and_names_are_those_of_the_judgments(tmp_path: Path) 
         ("q1 Q0 z 3 1 x", "'z' in line 1 already"),
     ],
 )
-def test_a_line_that_is_none_refuses_the_whole(tmp_path: Path, line: str, said: str) -> None:
+def test_a_line_that_is_none_refuses_the_whole(tmp_path, line, said):
     file = tmp_path / "a.run"
     file.write_text(f"q1 Q0 z 1 9 x\n{line}\n", encoding="utf-8")
     with pytest.raises(JudgmentError, match=r"a\.run, line 2") as caught:
@@ -268,7 +263,7 @@ def test_a_line_that_is_none_refuses_the_whole(tmp_path: Path, line: str, said: 
 
 
 @pytest.mark.slow
-def test_a_run_may_name_documents_otherwise_than_the_judgments(make_corpus: Make) -> None:
+def test_a_run_may_name_documents_otherwise_than_the_judgments(make_corpus):
     corpus = make_corpus({"a b.md": "# One\n\nA stone.\n", "more.jsonl": '{"id": "r1", "text": "the river"}\n'})
     names = {
         hit.path: tuple(filter(None, (hit.path, hit.document_id, hit.metadata.get("record_id"))))
@@ -283,7 +278,7 @@ def test_a_run_may_name_documents_otherwise_than_the_judgments(make_corpus: Make
 
 
 @pytest.mark.slow
-def test_an_exported_run_has_the_figures_of_its_plan(make_corpus: Make, tmp_path: Path) -> None:
+def test_an_exported_run_has_the_figures_of_its_plan(make_corpus, tmp_path):
     records = "".join(json.dumps({"id": f"r{n}", "text": text}) + "\n" for n, text in enumerate(FILES.values()))
     corpus = make_corpus(FILES | {"more.jsonl": records})
     make_known_item_set(corpus.judging, corpus.engine, "known", 12)
@@ -308,9 +303,6 @@ def test_an_exported_run_has_the_figures_of_its_plan(make_corpus: Make, tmp_path
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)[0]["judged@10"] is None
     assert "nan" not in CliRunner().invoke(main, words).output
-
-
-# --- identical ids ---------------------------------------------------------------------------------------------------
 
 
 TEXTS = {
@@ -346,7 +338,7 @@ def corpus(folder: Path) -> Iterator[wb.Corpus]:
         yield opened
 
 
-def test_every_way_to_measure_leaves_it_out_where_queries_are_documents(corpus: wb.Corpus, folder: Path) -> None:
+def test_every_way_to_measure_leaves_it_out_where_queries_are_documents(corpus, folder):
     judgments = wb.load_judgments(folder / "debates")
     run = folder / "other.run"
     run.write_text(
@@ -377,7 +369,7 @@ def test_every_way_to_measure_leaves_it_out_where_queries_are_documents(corpus: 
 
 
 @pytest.mark.slow
-def test_every_command_has_the_option(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_has_the_option(folder, monkeypatch):
     monkeypatch.setattr(measured_collections, "GRID", ("fusion.k=5,20",))
     runner, own = CliRunner(), str(folder / "debates")
     at = ["--corpus", str(folder / "made")]
@@ -407,10 +399,7 @@ def test_every_command_has_the_option(folder: Path, monkeypatch: pytest.MonkeyPa
             assert len(with_own.splitlines()) == len(target.read_text().splitlines()) + 2
 
 
-# --- distribution ----------------------------------------------------------------------------------------------------
-
-
-def test_the_threshold_that_loses_at_most_a_share() -> None:
+def test_the_threshold_that_loses_at_most_a_share():
     """Ten relevant distances: 0 % keeps the last, 10 % lets one go, 25 % two; what it drops is counted."""
     found = Distribution(
         "vector", "angular distance", np.arange(1, 11) / 20, np.array([0.2, 0.6]), np.array([0.5, 0.9])
@@ -430,7 +419,7 @@ def test_the_threshold_that_loses_at_most_a_share() -> None:
 
 
 @pytest.mark.slow
-def test_plans_differ_most_where_their_lists_do(tmp_path: Path) -> None:
+def test_plans_differ_most_where_their_lists_do(tmp_path):
     files = {"a.md": "red apple\n", "b.md": "red brick\n", "c.md": "blue brick\n", "d.md": "green grass\n"}
     wb.index([write_files(tmp_path / "files", files)], corpus=tmp_path / "corpus", encoder="hashing")
     with wb.open_corpus(tmp_path / "corpus") as corpus:

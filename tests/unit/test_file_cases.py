@@ -12,7 +12,6 @@ import re
 import struct
 from collections.abc import Mapping, Sequence
 from email.message import EmailMessage
-from pathlib import Path
 
 import file_makers
 import olefile
@@ -279,7 +278,7 @@ CASES: dict[str, tuple[str, bytes | str, list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_every_word_is_found_as_it_is_shown(tmp_path: Path, case: str) -> None:
+def test_every_word_is_found_as_it_is_shown(tmp_path, case):
     name, data, wanted, unwanted = CASES[case]
     documents, _ = read(saved(tmp_path, name, data))
     text = "\n".join(document.text for document in documents)
@@ -328,12 +327,12 @@ def test_every_word_is_found_as_it_is_shown(tmp_path: Path, case: str) -> None:
         ),
     ],
 )
-def test_what_is_read_with_a_loss_is_reported(tmp_path: Path, name: str, data: bytes | str, reason: str) -> None:
+def test_what_is_read_with_a_loss_is_reported(tmp_path, name, data, reason):
     _, problems = read(saved(tmp_path, name, data))
     assert [isinstance(problem, Problem) and reason in problem.reason for problem in problems] == [True]
 
 
-def test_a_heading_of_restructured_text_may_have_a_short_underline(tmp_path: Path) -> None:
+def test_a_heading_of_restructured_text_may_have_a_short_underline(tmp_path):
     """As for docutils, which warns; an example in a listing is none in LaTeX."""
 
     file = saved(tmp_path, "a.rst", "A\n=\n\nWords\n\nA long heading\n----\n\nmizzenmast\n" + "words. " * 300)

@@ -31,7 +31,7 @@ def make(corpus: Path, text: str = "x") -> str:
     return name
 
 
-def test_the_pointer_names_the_newest_generation_and_numbers_only_grow(tmp_path: Path):
+def test_the_pointer_names_the_newest_generation_and_numbers_only_grow(tmp_path):
     assert make(tmp_path) == "000001-x"
     assert make(tmp_path, "y") == "000002-y"
     assert current(tmp_path) == "000002-y"
@@ -39,7 +39,7 @@ def test_the_pointer_names_the_newest_generation_and_numbers_only_grow(tmp_path:
     assert next_number(tmp_path) == 3
 
 
-def test_the_newest_generation_answers_until_its_readers_let_go(tmp_path: Path):
+def test_the_newest_generation_answers_until_its_readers_let_go(tmp_path):
     (tmp_path / "file").write_text("")
     for place in (tmp_path, tmp_path / "none", tmp_path / "file"):
         with pytest.raises(CorpusNotFound, match="workbench index PATH"):
@@ -70,7 +70,7 @@ def harm_manifest(folder: Path, change: Callable[[str], str]) -> None:
         (lambda folder: (folder / "lock").unlink(), "is missing"),
     ],
 )
-def test_damage_is_named_with_its_remedy(tmp_path: Path, damage, says: str):
+def test_damage_is_named_with_its_remedy(tmp_path, damage, says):
     make(tmp_path)
     damage(Layout(tmp_path).folder("000001-x"))
     with pytest.raises(CorpusDamaged, match=says) as error:
@@ -78,7 +78,7 @@ def test_damage_is_named_with_its_remedy(tmp_path: Path, damage, says: str):
     assert f"workbench doctor --repair --corpus {tmp_path}" in error.value.remedy
 
 
-def test_a_part_is_compared_with_its_digest_once_and_again_when_somebody_wrote_to_it(tmp_path: Path):
+def test_a_part_is_compared_with_its_digest_once_and_again_when_somebody_wrote_to_it(tmp_path):
     make(tmp_path)
     with closing(pin(tmp_path)) as held:
         held.check()
@@ -101,7 +101,7 @@ def test_a_part_is_compared_with_its_digest_once_and_again_when_somebody_wrote_t
     assert not isinstance(error.value, CorpusDamaged)
 
 
-def test_a_missing_pointer_is_the_newest_generation(tmp_path: Path):
+def test_a_missing_pointer_is_the_newest_generation(tmp_path):
     make(tmp_path)
     held = pin(tmp_path)
     make(tmp_path, "y")
@@ -113,7 +113,7 @@ def test_a_missing_pointer_is_the_newest_generation(tmp_path: Path):
     assert make(tmp_path, "z") == "000003-z"
 
 
-def test_leftovers_of_a_killed_run_are_removed(tmp_path: Path):
+def test_leftovers_of_a_killed_run_are_removed(tmp_path):
     name = make(tmp_path)
     layout = Layout(tmp_path)
     layout.building.mkdir()
@@ -128,7 +128,7 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path: Path):
     assert [p.name for p in layout.generations.iterdir()] == [name]
 
 
-def test_the_lock_of_a_killed_writer_is_free(tmp_path: Path):
+def test_the_lock_of_a_killed_writer_is_free(tmp_path):
     path = tmp_path / "writer.lock"
     script = (
         "import sys, os; from pathlib import Path; from workbench.store import locks;"
@@ -143,9 +143,6 @@ def test_the_lock_of_a_killed_writer_is_free(tmp_path: Path):
     process.kill()
     process.communicate()
     locks.writer(path, tmp_path).close()
-
-
-# --- journal ---------------------------------------------------------------------------------------------------------
 
 
 IDENTITY = EncoderIdentity("m", "ab" * 32, "hashing 1", 4, 16)
@@ -164,7 +161,7 @@ def written(folder: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lost", range(1, 37, 5))
-def test_a_torn_tail_is_cut_off_and_written_over(tmp_path: Path, lost: int):
+def test_a_torn_tail_is_cut_off_and_written_over(tmp_path, lost):
     """A row is 16 + 16 + 4 bytes here; a kill in the middle of the last loses that row only."""
     path = written(tmp_path)
     path.write_bytes(path.read_bytes()[:-lost])
@@ -175,7 +172,7 @@ def test_a_torn_tail_is_cut_off_and_written_over(tmp_path: Path, lost: int):
     journal.close()
 
 
-def test_a_damaged_row_ends_the_journal(tmp_path: Path):
+def test_a_damaged_row_ends_the_journal(tmp_path):
     path = written(tmp_path)
     data = bytearray(path.read_bytes())
     data[36 + 20] ^= 1
@@ -193,14 +190,14 @@ def test_a_damaged_row_ends_the_journal(tmp_path: Path):
         EncoderIdentity("m", "ab" * 32, "hashing 1", 8, 16),
     ],
 )
-def test_vectors_of_other_weights_or_another_runtime_are_kept_apart(tmp_path: Path, other: EncoderIdentity):
+def test_vectors_of_other_weights_or_another_runtime_are_kept_apart(tmp_path, other):
     written(tmp_path)
     journal = Journal(tmp_path, other)
     assert journal.hashes() == []
     journal.close()
 
 
-def test_rows_that_a_generation_holds_are_dropped_and_the_newest_others_kept(tmp_path: Path):
+def test_rows_that_a_generation_holds_are_dropped_and_the_newest_others_kept(tmp_path):
     written(tmp_path)
     forget(Journal(tmp_path, IDENTITY), {HASHES[0]}, 10)
     journal = Journal(tmp_path, IDENTITY)
@@ -212,11 +209,8 @@ def test_rows_that_a_generation_holds_are_dropped_and_the_newest_others_kept(tmp
     journal.close()
 
 
-# --- disk errors -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.EPERM])
-def test_a_folder_that_may_not_be_written_is_not_said_to_be_full(code: int) -> None:
+def test_a_folder_that_may_not_be_written_is_not_said_to_be_full(code):
     with pytest.raises(CorpusError) as caught, disk_errors():
         raise OSError(code, os.strerror(code), "my.corpus/writer.lock")
     assert caught.value.message == f"The corpus cannot be written: {os.strerror(code).lower()} at my.corpus/writer.lock"

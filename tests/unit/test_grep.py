@@ -1,7 +1,6 @@
 """grep over a generation: passages, masks, long lines, records, Unicode, threads, and the bytes on disk."""
 
 import unicodedata
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from workbench.store.lexical.tokens import RE2_SEPARATOR, WORDS, is_word_charact
 from workbench.store.types import Scope
 
 
-def test_score_and_order(tmp_path: Path) -> None:
+def test_score_and_order(tmp_path):
     """Score: distinct patterns + n/(n+1); order: score down, path up, line up; several patterns mean any of them."""
     grep = make_grep(tmp_path, ["red", "red\nred", "blue", "red\nblue", "green"])
     answer = run(grep, "red", "blue", "red", context=1)
@@ -38,7 +37,7 @@ def test_score_and_order(tmp_path: Path) -> None:
     assert run(grep, "x y", context=0).complete
 
 
-def test_nothing_crosses_a_newline_and_empty_lines_count(tmp_path: Path) -> None:
+def test_nothing_crosses_a_newline_and_empty_lines_count(tmp_path):
     grep = make_grep(tmp_path, ["a\nb", "a", "b"])
     for pattern in ("a\nb", r"a\sb", "a[^x]b", r"a\x0ab", "(?s)a.b", r"a\Wb", r"a\n?b", "a[[:space:]]b"):
         assert not run(grep, pattern, regex=True).passages, pattern
@@ -74,7 +73,7 @@ def test_nothing_crosses_a_newline_and_empty_lines_count(tmp_path: Path) -> None
         ("w" * 300 + "needle" + "w" * 300, "wneedlew", "smart", True),
     ],
 )
-def test_case_and_scripts(tmp_path: Path, text: str, pattern: str, case: str, hit: bool) -> None:
+def test_case_and_scripts(tmp_path, text, pattern, case, hit):
     answer = run(make_grep(tmp_path, ["before\n" + text + "\nafter"]), pattern, case=case)
     assert bool(answer.passages) is hit
     for passage in answer.passages:
@@ -88,7 +87,7 @@ def test_case_and_scripts(tmp_path: Path, text: str, pattern: str, case: str, hi
     ("pattern", "lines"),
     [("cat", (1, 4, 5)), ("cat sat", (5,)), ("at", ()), ("cat-", (4,)), ("猫", (6,)), ("über", (7,)), ("ber", ())],
 )
-def test_whole_words(tmp_path: Path, pattern: str, lines: tuple[int, ...]) -> None:
+def test_whole_words(tmp_path, pattern, lines):
     text = "cat\nconcat\ncat_x cats\na cat- cat\ncat sat\n猫、犬 猫犬\nüber überall"
     answer = run(make_grep(tmp_path, [text]), pattern, word=True, context=0)
     assert tuple(p.start_line for p in sorted(answer.passages, key=lambda p: p.start_line)) == lines
@@ -96,7 +95,7 @@ def test_whole_words(tmp_path: Path, pattern: str, lines: tuple[int, ...]) -> No
 
 @pytest.mark.parametrize("letter", ["x", "é", "検"])
 @pytest.mark.parametrize("at", [0, 150, 999, 1000, 1001, 5000, 19_994])
-def test_long_lines_are_cut_around_the_match(tmp_path: Path, letter: str, at: int) -> None:
+def test_long_lines_are_cut_around_the_match(tmp_path, letter, at):
     line = letter * at + "NEEDLE" + letter * (20_000 - at - 6)
     text = f"{letter * 3000}\n{line}\nend"
     (passage,) = run(make_grep(tmp_path, [text], records=[RecordEntry("r", 0, 0, len(text))]), "NEEDLE").passages
@@ -110,7 +109,7 @@ def test_long_lines_are_cut_around_the_match(tmp_path: Path, letter: str, at: in
 
 
 @pytest.mark.parametrize("letter", ["y", "é"])
-def test_long_passages_end_after_the_limit(tmp_path: Path, letter: str) -> None:
+def test_long_passages_end_after_the_limit(tmp_path, letter):
     text = "\n".join([letter * 50] * 400 + [f"{letter * 50} needle"] * 2000)
     (passage,) = run(make_grep(tmp_path, [text]), "needle", context=300).passages
     assert (passage.start_line, passage.end_line, len(passage.matched_lines)) == (101, 2400, 2000)
@@ -121,7 +120,7 @@ def test_long_passages_end_after_the_limit(tmp_path: Path, letter: str) -> None:
     assert PASSAGE_CHARACTERS < len(short.text) < PASSAGE_CHARACTERS + 200
 
 
-def test_the_record_and_the_page_of_a_passage(tmp_path: Path) -> None:
+def test_the_record_and_the_page_of_a_passage(tmp_path):
     text = "aaaa bbbb cccc dddd\neeee\nffff"
     records = [
         RecordEntry("whole", 0, 0, len(text), whole=True),
@@ -147,7 +146,7 @@ def test_the_record_and_the_page_of_a_passage(tmp_path: Path) -> None:
     assert [p.citation for p in run(grep, "one", context=0).passages] == ["a.pdf#page=1", "b.txt:1-1"]
 
 
-def test_nothing_hangs_and_asking_for_nothing_is_refused(tmp_path: Path) -> None:
+def test_nothing_hangs_and_asking_for_nothing_is_refused(tmp_path):
     for name, texts in (("none", []), ("empty", ["", ""])):
         grep = make_grep(tmp_path / name, texts)
         for pattern, regex in (("word", False), ("->", False), (".*", True), (r"\w+", True)):
@@ -171,9 +170,6 @@ def test_nothing_hangs_and_asking_for_nothing_is_refused(tmp_path: Path) -> None
     assert run(make_grep(tmp_path, ["a" * 600, "a" * 599]), deep, regex=True).files == 1
 
 
-# --- grep pattern ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("pattern", "reason", "remedy"),
     [
@@ -190,7 +186,7 @@ def test_nothing_hangs_and_asking_for_nothing_is_refused(tmp_path: Path) -> None
         ("\ud800", "half of a character", "again"),
     ],
 )
-def test_a_refused_pattern_says_why_and_what_to_do(pattern: str, reason: str, remedy: str) -> None:
+def test_a_refused_pattern_says_why_and_what_to_do(pattern, reason, remedy):
     with pytest.raises(QueryError) as caught:
         prepare(pattern, regex=True, case="smart", word=False)
     assert reason in caught.value.message
@@ -200,7 +196,7 @@ def test_a_refused_pattern_says_why_and_what_to_do(pattern: str, reason: str, re
 
 
 @pytest.mark.slow
-def test_very_long_patterns_and_searches_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_long_patterns_and_searches_say_so(tmp_path, monkeypatch):
     word, phrase = "w" * 20_000, "some words " * 363
     grep = make_grep(tmp_path, [word + "\n" + phrase])
     for pattern, lines in ((word[:4000], 1), (phrase, 1), ("q" * 4000, 0), ("Words some " * 363, 0)):
@@ -226,11 +222,11 @@ def test_very_long_patterns_and_searches_say_so(tmp_path: Path, monkeypatch: pyt
         ("É", True, True), ("ß", True, False), (r"[[:upper:]]\B", True, False),
     ],
 )  # fmt: skip
-def test_smart_case_looks_at_letters(pattern: str, regex: bool, capital: bool) -> None:
+def test_smart_case_looks_at_letters(pattern, regex, capital):
     assert has_capital(pattern, regex) is capital
 
 
-def test_word_characters_are_the_same_everywhere() -> None:
+def test_word_characters_are_the_same_everywhere():
     """The table, Python's pattern and RE2 agree on every character; letters, marks and numbers are never separators."""
     characters = [chr(c) for c in range(0x20000) if not 0xD800 <= c < 0xE000]
     words = {c for c in characters if is_word_character(c)}

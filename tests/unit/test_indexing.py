@@ -30,7 +30,7 @@ def corpus(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_run_reports_every_file_and_the_generation_that_answers(docs: Path, corpus: Path):
+def test_a_run_reports_every_file_and_the_generation_that_answers(docs, corpus):
     (docs / "program.exe").write_bytes(b"MZ\x90\0\0\0\3\0")
     report = run(docs, corpus)
     assert [(f.path, f.status.value) for f in report.files] == [
@@ -45,7 +45,7 @@ def test_a_run_reports_every_file_and_the_generation_that_answers(docs: Path, co
 
 
 @pytest.mark.slow
-def test_only_what_changed_is_read_and_embedded(docs: Path, corpus: Path):
+def test_only_what_changed_is_read_and_embedded(docs, corpus):
     first = run(docs, corpus)
     manifest = (Layout(corpus).folder(first.generation) / "manifest.json").read_bytes()
     second = run(docs, corpus)
@@ -61,11 +61,11 @@ def test_only_what_changed_is_read_and_embedded(docs: Path, corpus: Path):
     report = run(docs, corpus)
     assert (report.count(FileStatus.INDEXED), report.embedded, report.changed) == (1, 0, True)
     with open_generation(corpus) as opened:
-        assert opened.records.documents([0])[0].modified.year == 1970  # type: ignore[union-attr]
+        assert opened.records.documents([0])[0].modified.year == 1970
 
 
 @pytest.mark.slow
-def test_what_vanished_is_removed_and_counted(docs: Path, corpus: Path):
+def test_what_vanished_is_removed_and_counted(docs, corpus):
     run(docs, corpus)
     (docs / "b.md").unlink()
     report = run(docs, corpus)
@@ -81,7 +81,7 @@ def test_what_vanished_is_removed_and_counted(docs: Path, corpus: Path):
 
 
 @pytest.mark.slow
-def test_what_vanished_is_removed(docs: Path, corpus: Path):
+def test_what_vanished_is_removed(docs, corpus):
     run(docs, corpus)
     (docs / "b.md").unlink()
     (docs / "sub" / "c.md").write_text("# Dogs\n")
@@ -95,7 +95,7 @@ def test_what_vanished_is_removed(docs: Path, corpus: Path):
 
 
 @pytest.mark.slow
-def test_a_whole_document_has_the_normalised_mean_of_its_chunks_vectors(docs: Path, corpus: Path):
+def test_a_whole_document_has_the_normalised_mean_of_its_chunks_vectors(docs, corpus):
     (docs / "long.md").write_text("".join(f"# Part {i}\n\n{f'word{i} ' * 150}\n\n" for i in range(4)))
     run(docs, corpus, collection=("artifacts", "artifact_chunks"))
     with open_generation(corpus) as opened:
@@ -119,7 +119,7 @@ def test_a_whole_document_has_the_normalised_mean_of_its_chunks_vectors(docs: Pa
 
 
 @pytest.mark.slow
-def test_a_second_writer_is_refused_or_waits_and_a_reader_keeps_its_generation(docs: Path, corpus: Path):
+def test_a_second_writer_is_refused_or_waits_and_a_reader_keeps_its_generation(docs, corpus):
     run(docs, corpus)
     old = open_generation(corpus)
     (docs / "d.md").write_text("new")
@@ -142,7 +142,7 @@ def test_a_second_writer_is_refused_or_waits_and_a_reader_keeps_its_generation(d
     assert run(docs, corpus, wait=True).documents == 4
 
 
-def test_a_folder_of_other_files_does_not_become_a_corpus(docs: Path, tmp_path: Path):
+def test_a_folder_of_other_files_does_not_become_a_corpus(docs, tmp_path):
     with pytest.raises(UsageError, match="is not a corpus"):
         run(docs, docs / "sub")
     with pytest.raises(UsageError, match="cannot be made"):
@@ -150,7 +150,7 @@ def test_a_folder_of_other_files_does_not_become_a_corpus(docs: Path, tmp_path: 
 
 
 @pytest.mark.slow
-def test_front_matter_and_rules_decide_who_sees_what(docs: Path, corpus: Path):
+def test_front_matter_and_rules_decide_who_sees_what(docs, corpus):
     run(docs, corpus, tenant="acme", roles=("hr",))
     with open_generation(corpus) as opened:
         assert opened.records.count(opened.records.scope(Principal("acme", ("hr",)), None, ())) == (3, 3)
@@ -159,9 +159,6 @@ def test_front_matter_and_rules_decide_who_sees_what(docs: Path, corpus: Path):
     assert (report.count(FileStatus.INDEXED), report.embedded) == (3, 0)
     with open_generation(corpus) as opened:
         assert opened.records.count(opened.records.scope(Principal("acme"), None, ())) == (3, 3)
-
-
-# --- indexing kinds --------------------------------------------------------------------------------------------------
 
 
 FILES = (
@@ -176,7 +173,7 @@ REPORT = IndexReport("g", FILES, 2, 12, 9, 3, 1.0)
 
 
 @pytest.mark.slow
-def test_the_table_of_a_run_adds_up(tmp_path: Path) -> None:
+def test_the_table_of_a_run_adds_up(tmp_path):
     (tmp_path / "docs").mkdir()
     for n in range(20):
         (tmp_path / "docs" / f"{n}.md").write_text(f"# Note {n}\n\nwords\n", encoding="utf-8")
@@ -194,15 +191,6 @@ def test_the_table_of_a_run_adds_up(tmp_path: Path) -> None:
         assert row.files == row.read + row.unchanged + row.skipped + row.failed
 
 
-# --- indexing progress -----------------------------------------------------------------------------------------------
-
-
-# --- indexing reading ------------------------------------------------------------------------------------------------
-
-
-# --- indexing roots --------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     for name in ("docs/a.md", "docs/sub/b.md", "notes/a.md", "c.md"):
@@ -212,7 +200,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_second_root_with_a_path_of_the_first_gets_a_salt_for_good(tree: Path):
+def test_the_second_root_with_a_path_of_the_first_gets_a_salt_for_good(tree):
     docs, notes = str(tree / "docs"), str(tree / "notes")
     roots = {docs: Root(docs, True, "", "{}"), notes: Root(notes, True, "", "{}")}
     held = {docs: {"a.md", "sub/b.md"}, notes: {"a.md"}}

@@ -68,9 +68,7 @@ def recognised(file: Path) -> list[ReadDocument]:
     return [item for item in items if isinstance(item, ReadDocument)]
 
 
-def test_words_of_scans_and_pictures_are_recognised_and_cited_as_such(
-    tmp_path: Path, program: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_words_of_scans_and_pictures_are_recognised_and_cited_as_such(tmp_path, program, monkeypatch):
     """Off by default; a run that asks for it reads the same files again, and one that does not, too."""
     program("tesseract", TESSERACT)
     docs, corpus = write_files(tmp_path / "docs", {"a.pdf": scan(), "b.png": picture()}), tmp_path / "corpus"
@@ -87,7 +85,7 @@ def test_words_of_scans_and_pictures_are_recognised_and_cited_as_such(
     assert run(docs, corpus).changed
 
 
-def test_a_page_with_words_keeps_them_and_gets_the_others(tmp_path: Path, program: Callable[[str, str], None]) -> None:
+def test_a_page_with_words_keeps_them_and_gets_the_others(tmp_path, program):
     """What cannot be recognised costs its page only."""
     program("tesseract", TESSERACT)
     (document,) = recognised(saved(tmp_path, "a.pdf", scan("mizzenmast")))
@@ -97,7 +95,7 @@ def test_a_page_with_words_keeps_them_and_gets_the_others(tmp_path: Path, progra
     assert ["tesseract failed" in item.reason for item in items if isinstance(item, Problem)] == [True]
 
 
-def test_what_recognition_needs_is_named(program: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_recognition_needs_is_named(program, monkeypatch):
     with pytest.raises(SettingError, match=r"not installed.*apt-get install tesseract-ocr"):
         languages()
     program("tesseract", TESSERACT)
@@ -107,12 +105,12 @@ def test_what_recognition_needs_is_named(program: Callable[[str, str], None], mo
 
 
 @pytest.mark.skipif(shutil.which("tesseract") is None, reason="needs Debian's tesseract-ocr")
-def test_words_are_recognised(tmp_path: Path) -> None:
+def test_words_are_recognised(tmp_path):
     (document,) = recognised(saved(tmp_path, "a.pdf", scan("Nutmeg cargo")))
     assert "Nutmeg cargo" in document.document.text
 
 
-def test_the_census_names_files_whose_words_differ(tmp_path: Path, program: Callable[[str, str], None]) -> None:
+def test_the_census_names_files_whose_words_differ(tmp_path, program):
     """By 2 % of the words; without a program there is a sentence."""
     docs = write_files(
         tmp_path / "docs",
@@ -132,11 +130,8 @@ def test_the_census_names_files_whose_words_differ(tmp_path: Path, program: Call
     assert not (tmp_path / "corpus").exists()
 
 
-def test_words_are_compared_whatever_form_they_are_written_in() -> None:
+def test_words_are_compared_whatever_form_they_are_written_in():
     assert words("Ｆairlead ﬁn 東京") == Counter({"fairlead": 1, "fin": 1, "東": 1, "京": 1})
-
-
-# --- operations ---------------------------------------------------------------------------------------------------------
 
 
 class Counted(bytes):
@@ -144,8 +139,8 @@ class Counted(bytes):
 
     copied = 0
 
-    def __getitem__(self, key: object) -> bytes:  # type: ignore[override]
-        part = super().__getitem__(key)  # type: ignore[call-overload]
+    def __getitem__(self, key: object) -> bytes:
+        part = super().__getitem__(key)
         Counted.copied += len(part) if isinstance(part, bytes) else 1
         return part
 
@@ -189,7 +184,7 @@ GROWING: dict[str, Callable[[int], bytes | str]] = {
 
 
 @pytest.mark.parametrize("name", GROWING)
-def test_twice_the_file_is_twice_the_work(tmp_path: Path, name: str) -> None:
+def test_twice_the_file_is_twice_the_work(tmp_path, name):
     """Operations are counted, not seconds."""
     counts = []
     for number in (40, 40, 80):  # what is loaded once is loaded before
@@ -199,7 +194,7 @@ def test_twice_the_file_is_twice_the_work(tmp_path: Path, name: str) -> None:
     assert counts[2] < 2.3 * counts[1] + 500
 
 
-def test_a_mailbox_is_copied_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mailbox_is_copied_once(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "workbench.ingest.readers.base._read", lambda f, size=-1: Counted(Path(f.absolute).read_bytes())
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from corpus_files import write_files
@@ -33,7 +32,7 @@ def words(count: int, start: int = 0) -> str:
     return ".\n".join(lines)
 
 
-def test_sections_have_their_path_and_context_leaves_out_what_the_text_says() -> None:
+def test_sections_have_their_path_and_context_leaves_out_what_the_text_says():
     text = f"# Page\n\n{words(20)}\n\n## Part\n\n{words(20)}\n\n### Detail\n\n{words(60)}\n"
     chunks = cut(text, title="Page")
     assert [c.section for c in chunks][:2] == ["Page", "Page > Part"]
@@ -42,21 +41,21 @@ def test_sections_have_their_path_and_context_leaves_out_what_the_text_says() ->
     assert all(c.kind is ChunkKind.BODY for c in chunks)
 
 
-def test_a_title_that_no_heading_repeats_is_in_the_context() -> None:
+def test_a_title_that_no_heading_repeats_is_in_the_context():
     assert [c.context for c in cut("## A\n\ntext", title="Guide")] == ["Guide"]
     assert [c.context for c in cut("Guide\n\ntext", title="Guide")] == [""]
     assert [c.context for c in cut("# 12. Guide\n\n" + words(60), title="Guide")][-1] == "12. Guide"
 
 
 @pytest.mark.parametrize("name", ["Summary", "OVERVIEW", "2.1 Overview", "summary:"])
-def test_summary_sections_are_page_summaries(name: str) -> None:
+def test_summary_sections_are_page_summaries(name):
     chunks = cut(f"# T\n\nIntro.\n\n## {name}\n\nShort.\n\n## Rest\n\nMore.\n")
     assert [(c.kind, c.text.split("\n")[-1]) for c in chunks] == [
         (ChunkKind.BODY, "Intro."), (ChunkKind.SUMMARY, "Short."), (ChunkKind.BODY, "More."),
     ]  # fmt: skip
 
 
-def test_front_matter_is_no_content() -> None:
+def test_front_matter_is_no_content():
     """It is in no chunk and no whole-document record; spans and lines stay those of the text. A body that is blank leaves it."""
     front = "---\ntitle: T\ntags: [a, b]\n---\n"
     text = f"{front}\nIntro.\n\n## Part\n\nMore.\n"
@@ -78,7 +77,7 @@ def test_front_matter_is_no_content() -> None:
         assert [c.text.strip() for c in lone] == [front.strip()]
 
 
-def test_a_summary_under_a_bare_title_stands_apart_from_front_matter() -> None:
+def test_a_summary_under_a_bare_title_stands_apart_from_front_matter():
     text = "---\ntitle: T\n---\n# T\n\n## Summary\n\nShort.\n\n## Rest\n\nMore.\n"
     outline = markdown_outline(text, text.index("# T"))
     chunks = chunk_document(document(text, "T"), outline, "docs", Granularity.CHUNK, 60, count_words)
@@ -87,7 +86,7 @@ def test_a_summary_under_a_bare_title_stands_apart_from_front_matter() -> None:
     ]  # fmt: skip
 
 
-def test_everything_below_an_examples_heading_is_examples() -> None:
+def test_everything_below_an_examples_heading_is_examples():
     chunks = cut(f"# T\n\n## Examples\n\n### One\n\n{words(24)}\n\n### Two\n\n{words(24)}\n\n## End\n\n{words(9)}\n")
     assert [(c.section, c.kind) for c in chunks] == [
         ("T > Examples > One", ChunkKind.EXAMPLES), ("T > Examples > Two", ChunkKind.EXAMPLES), ("T > End", ChunkKind.BODY),
@@ -96,19 +95,19 @@ def test_everything_below_an_examples_heading_is_examples() -> None:
     assert [c.context for c in chunks] == ["", "T > Examples", "T"]
 
 
-def test_a_page_called_overview_is_not_a_summary_as_a_whole() -> None:
+def test_a_page_called_overview_is_not_a_summary_as_a_whole():
     chunks = cut(f"# Overview\n\n{words(30)}\n\n## Install\n\n{words(30)}\n")
     assert [c.kind for c in chunks] == [ChunkKind.SUMMARY, ChunkKind.BODY]
     assert [c.kind for c in cut("# Overview\n\n## Install\n\ntext\n")] == [ChunkKind.BODY]
 
 
-def test_a_function_called_summary_is_no_summary(tmp_path: Path) -> None:
+def test_a_function_called_summary_is_no_summary(tmp_path):
     file = write_files(tmp_path, {"m.py": "def summary():\n    return 1\n"}) / "m.py"
-    ((_, chunks),) = cut_file(found(file), FileRules(), count_words)  # type: ignore[misc]
+    ((_, chunks),) = cut_file(found(file), FileRules(), count_words)
     assert [(c.section, c.kind) for c in chunks] == [("summary", ChunkKind.BODY)]
 
 
-def test_a_heading_is_never_left_without_the_start_of_its_text() -> None:
+def test_a_heading_is_never_left_without_the_start_of_its_text():
     """Whatever the lengths: no chunk ends with a heading that has text below it (A has none)."""
     for length in range(1, 80, 3):
         text = f"# T\n\n{words(length)}\n\n## A\n\n## B\n\n### C\n\n{words(length + 30, 100)}\n\n## D\n\n{words(5)}\n"
@@ -116,12 +115,12 @@ def test_a_heading_is_never_left_without_the_start_of_its_text() -> None:
             assert chunk.text.split("\n")[-1] == "## A" or not chunk.text.split("\n")[-1].startswith("#")
 
 
-def test_tiny_sections_go_with_the_next_one_under_the_same_parent_only() -> None:
+def test_tiny_sections_go_with_the_next_one_under_the_same_parent_only():
     text = f"# T\n\n{words(20)}\n\n## A\n\none\n\n## B\n\n{words(20)}\n\n## C\n\ntwo\n\n# U\n\n{words(30)}\n"
     assert [c.text.split("\n")[0] for c in cut(text)] == ["# T", "## A", "## C", "# U"]
 
 
-def test_code_blocks_and_tables_stay_whole_where_they_fit() -> None:
+def test_code_blocks_and_tables_stay_whole_where_they_fit():
     code = "```py\n" + "\n".join(f"x{n} = {n}" for n in range(8)) + "\n```"
     table = "| a | b |\n|---|---|\n" + "\n".join(f"| {n} | {n} |" for n in range(3))
     text = f"# T\n\n{words(30)}\n\nAs here:\n\n{code}\n\n{words(30)}\n\n{table}\n\n{words(20)}\n"
@@ -130,7 +129,7 @@ def test_code_blocks_and_tables_stay_whole_where_they_fit() -> None:
     assert sum(table in c.text for c in chunks) == 1
 
 
-def test_a_very_long_line_is_cut_at_sentences_then_words_then_characters() -> None:
+def test_a_very_long_line_is_cut_at_sentences_then_words_then_characters():
     sentences = " ".join(f"This is sentence number {n} of them." for n in range(40))
     assert all(c.text.endswith(".") for c in cut(sentences))
     assert all(c.text == c.text.strip() and not c.text.startswith("or") for c in cut("word " * 400))
@@ -138,13 +137,13 @@ def test_a_very_long_line_is_cut_at_sentences_then_words_then_characters() -> No
     assert "".join(c.text for c in cut(run)) == run
 
 
-def test_a_hard_cut_never_parts_a_letter_from_its_marks() -> None:
+def test_a_hard_cut_never_parts_a_letter_from_its_marks():
     run = "e\u0301\u0302" * 600
     for chunk in cut(run):
         assert not chunk.text.startswith(("\u0301", "\u0302"))
 
 
-def test_ids_do_not_depend_on_root_or_order_and_differ_by_tenant_path_collection_and_span(tmp_path: Path) -> None:
+def test_ids_do_not_depend_on_root_or_order_and_differ_by_tenant_path_collection_and_span(tmp_path):
     files = {"a.md": "# A\n\n" + words(90), "b.md": "# A\n\n" + words(90)}
     write_files(tmp_path / "one", files)
     write_files(tmp_path / "two", files)
@@ -164,7 +163,7 @@ def test_ids_do_not_depend_on_root_or_order_and_differ_by_tenant_path_collection
     assert all(len(i) == 16 and int(i, 16) >= 0 for i in every)
 
 
-def test_a_tokenizer_that_counts_wholes_longer_than_their_parts_still_fits() -> None:
+def test_a_tokenizer_that_counts_wholes_longer_than_their_parts_still_fits():
     def superadditive(texts: Sequence[str]) -> list[int]:
         return [n + n * n // 40 for n in count_words(texts)]
 

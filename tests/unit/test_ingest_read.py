@@ -30,7 +30,7 @@ def error(file: Path) -> ReadError:
     return caught.value
 
 
-def test_markdown_gives_front_matter_title_and_headings(tmp_path: Path) -> None:
+def test_markdown_gives_front_matter_title_and_headings(tmp_path):
     text = (
         "---\ntitle: From the front\nonline version: https://x.test/a\ndate: 2024-05-31\nwhen: 2024-05-31T12:00:00+02:00\n"
         "tags: [a, 1, 2.5, null, true]\ntype: howto\n---\n\n# One `two` [three](x) {#id}\n\n> # quoted\n\n"
@@ -49,13 +49,13 @@ def test_markdown_gives_front_matter_title_and_headings(tmp_path: Path) -> None:
     assert outline_of(file) == [(1, "One two three"), (2, "Setext two")]
 
 
-def test_the_title_falls_to_the_first_heading_then_to_the_file_name(tmp_path: Path) -> None:
+def test_the_title_falls_to_the_first_heading_then_to_the_file_name(tmp_path):
     write_files(tmp_path, {"a.md": "# Heading\n", "b.md": "text", "notes.v2.txt": "text", "m.py": "def f(): pass\n"})
     titles = {name: documents(tmp_path / name)[0].title for name in ("a.md", "b.md", "notes.v2.txt", "m.py")}
     assert titles == {"a.md": "Heading", "b.md": "b", "notes.v2.txt": "notes.v2", "m.py": "m.py"}
 
 
-def test_broken_front_matter_costs_the_metadata_but_not_the_text(tmp_path: Path) -> None:
+def test_broken_front_matter_costs_the_metadata_but_not_the_text(tmp_path):
     file = write_files(tmp_path, {"a.md": "---\naliases:\n  - %\n---\n# T\nbody\n"}) / "a.md"
     assert documents(file)[0].metadata == {}
     assert outline_of_with_problem(file) == [(1, "T")]
@@ -69,7 +69,7 @@ def outline_of_with_problem(file: Path) -> list[tuple[int, str]]:
     return [(s.level, s.title) for s in items[0].outline.sections]
 
 
-def test_yaml_that_expands_without_end_is_a_problem(tmp_path: Path) -> None:
+def test_yaml_that_expands_without_end_is_a_problem(tmp_path):
     bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"{c}: &{c} [{','.join(['*' + p] * 10)}]\n" for p, c in zip("abcdef", "bcdefg", strict=True)
     )
@@ -77,7 +77,7 @@ def test_yaml_that_expands_without_end_is_a_problem(tmp_path: Path) -> None:
     assert "too many values" in problems(file)[0].reason
 
 
-def test_toml_front_matter_and_a_thematic_break(tmp_path: Path) -> None:
+def test_toml_front_matter_and_a_thematic_break(tmp_path):
     write_files(tmp_path, {"a.md": "+++\ntitle = 'T'\n+++\nx", "b.md": "---\n\njust a line\n\n---\n\n# H\n"})
     assert documents(tmp_path / "a.md")[0].title == "T"
     assert documents(tmp_path / "b.md")[0].title == "H"
@@ -86,7 +86,7 @@ def test_toml_front_matter_and_a_thematic_break(tmp_path: Path) -> None:
     assert "inside each other" in problem.reason
 
 
-def test_restructuredtext_is_known_by_its_marks_and_levels_come_from_first_use(tmp_path: Path) -> None:
+def test_restructuredtext_is_known_by_its_marks_and_levels_come_from_first_use(tmp_path):
     text = (
         "=====\nTitle\n=====\n\n.. _label:\n\nPart ``one``\n============\n\n.. note::\n\n   hi\n\nSub\n~~~\n\ntext::\n\n"
         "    code\n    ----\n\nPart :doc:`two </x>`\n====================\n\n====  ====\na     b\n====  ====\n"
@@ -102,13 +102,13 @@ def test_restructuredtext_is_known_by_its_marks_and_levels_come_from_first_use(t
     assert [item.document.text[b.start : b.end].split("\n")[0] for b in item.outline.blocks] == ["text::", "====  ===="]
 
 
-def test_plain_text_keeps_its_lines_and_may_have_underlined_headings(tmp_path: Path) -> None:
+def test_plain_text_keeps_its_lines_and_may_have_underlined_headings(tmp_path):
     file = write_files(tmp_path, {"a.txt": "Notes\n=====\n\nsome words\n-\nmore\n"}) / "a.txt"
     assert documents(file)[0].type == "text"
     assert outline_of(file) == [(1, "Notes")]
 
 
-def test_python_sections_are_functions_and_classes_with_their_comments(tmp_path: Path) -> None:
+def test_python_sections_are_functions_and_classes_with_their_comments(tmp_path):
     text = (
         '"""Doc."""\nimport os\n\n# about f\n@cache\ndef f(\n    x,\n):\n    """D."""\n    return x\n\nX = 1\n\n'
         "class A(B):\n    y = 1\n\n    async def m(self): pass\n\nprint(X)\n"
@@ -135,15 +135,13 @@ def test_python_sections_are_functions_and_classes_with_their_comments(tmp_path:
         ("a.yaml", "def: x\n---\nclass: y\n", "yaml", []),
     ],
 )
-def test_other_languages_are_cut_by_their_keywords(
-    tmp_path: Path, name: str, text: str, language: str, sections: list[tuple[int, str]]
-) -> None:
+def test_other_languages_are_cut_by_their_keywords(tmp_path, name, text, language, sections):
     file = write_files(tmp_path, {name: text}) / name
     assert documents(file)[0].language == language
     assert outline_of(file) == sections
 
 
-def test_html_becomes_text_with_headings_lists_tables_and_code(tmp_path: Path) -> None:
+def test_html_becomes_text_with_headings_lists_tables_and_code(tmp_path):
     html = (
         "<!doctype html><html lang=en-GB><head><title>The &amp; page</title><meta name=description content='About'>"
         "<link rel=canonical href='https://x.test/p'><style>p{}</style></head><body><h1>Big <i>one</i></h1>"
@@ -161,13 +159,13 @@ def test_html_becomes_text_with_headings_lists_tables_and_code(tmp_path: Path) -
     assert outline_of(tmp_path / "a.html") == [(1, "Big one"), (2, "Data")]
 
 
-def test_html_without_a_suffix_is_recognised_and_depth_does_not_overflow(tmp_path: Path) -> None:
+def test_html_without_a_suffix_is_recognised_and_depth_does_not_overflow(tmp_path):
     write_files(tmp_path, {"page": "<!-- x --><!DOCTYPE html>" + "<div>" * 5000 + "deep"})
     (document,) = documents(tmp_path / "page")
     assert (document.type, document.text) == ("html", "deep")
 
 
-def test_an_encoding_that_the_file_declares_is_believed_after_utf8(tmp_path: Path) -> None:
+def test_an_encoding_that_the_file_declares_is_believed_after_utf8(tmp_path):
     koi = "<meta charset='koi8-r'><p>Да".encode("koi8_r")
     write_files(
         tmp_path,
@@ -192,17 +190,13 @@ def test_an_encoding_that_the_file_declares_is_believed_after_utf8(tmp_path: Pat
         ("a.pdf", b"%PDF-1.4 rubbish", FileStatus.FAILED, "broken"),
     ],
 )
-def test_a_file_that_gives_nothing_says_why_and_what_to_do(
-    tmp_path: Path, name: str, data: bytes, status: FileStatus, words: str
-) -> None:
+def test_a_file_that_gives_nothing_says_why_and_what_to_do(tmp_path, name, data, status, words):
     caught = error(write_files(tmp_path, {name: data}) / name)
     assert caught.status is status
     assert words in caught.message
 
 
-def test_a_file_that_vanished_or_a_reader_that_breaks_is_a_read_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_vanished_or_a_reader_that_breaks_is_a_read_error(tmp_path, monkeypatch):
     item = found(write_files(tmp_path, {"a.md": "x"}) / "a.md")
     (tmp_path / "a.md").unlink()
     with pytest.raises(ReadError, match="no such file"):
@@ -212,12 +206,12 @@ def test_a_file_that_vanished_or_a_reader_that_breaks_is_a_read_error(
     assert "ZeroDivisionError" in error(file).message
 
 
-def test_document_ids_come_from_tenant_and_path_only(tmp_path: Path) -> None:
+def test_document_ids_come_from_tenant_and_path_only(tmp_path):
     write_files(tmp_path, {"one/a.md": "x", "two/a.md": "other text"})
     one, two = found(tmp_path / "one/a.md"), found(tmp_path / "two/a.md")
 
     def identity(item: object, rules: FileRules, salt: str = "") -> str:
-        (result,) = read_documents(item, rules, salt)  # type: ignore[arg-type]
+        (result,) = read_documents(item, rules, salt)
         assert isinstance(result, ReadDocument)
         return result.document.document_id
 
@@ -236,21 +230,18 @@ def test_document_ids_come_from_tenant_and_path_only(tmp_path: Path) -> None:
     )
 
 
-def test_a_path_with_line_ends_is_shown_on_one_line() -> None:
+def test_a_path_with_line_ends_is_shown_on_one_line():
     """A list of files has one line a file, whatever they are called; nothing reaches the terminal as a command."""
     from workbench.cli.output import one_line
 
     assert one_line("a\nb\t\x1b[31m.md") == "a\\nb\\t\ufffd[31m.md"
 
 
-# --- ingest records --------------------------------------------------------------------------------------------------
-
-
 def jsonl(*records: object) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
-def test_a_record_keeps_what_it_says(tmp_path: Path) -> None:
+def test_a_record_keeps_what_it_says(tmp_path):
     record = {
         "id": 7, "title": "A  title", "text": "line\r\nline", "created_at": "2024-05-31T12:00:00+02:00", "url": "https://x.test",
         "path": "mail\\inbox/e\u0301.txt", "collection": "memory", "year": 2024, "metadata": {"a": [1]}, "language": "en",
@@ -265,7 +256,7 @@ def test_a_record_keeps_what_it_says(tmp_path: Path) -> None:
     assert item.collections == ("memory",)
 
 
-def test_bad_lines_are_reported_by_number_and_the_good_ones_read(tmp_path: Path) -> None:
+def test_bad_lines_are_reported_by_number_and_the_good_ones_read(tmp_path):
     lines = [
         '{"id": "a", "text": "one"}', "{broken", "", "[1]",
         '{"id": "b"}', '{"id": "c", "text": 7}', '{"id": "a", "text": "again"}',
@@ -281,7 +272,7 @@ def test_bad_lines_are_reported_by_number_and_the_good_ones_read(tmp_path: Path)
     assert all(p.reason and p.remedy for p in problems(file))
 
 
-def test_a_file_without_records_fails_as_a_whole(tmp_path: Path) -> None:
+def test_a_file_without_records_fails_as_a_whole(tmp_path):
     for lines in (3, 50):
         file = write_files(tmp_path, {"x.jsonl": "plain words\n" * lines}) / "x.jsonl"
         with pytest.raises(ReadError, match="None of its") as caught:
@@ -289,14 +280,14 @@ def test_a_file_without_records_fails_as_a_whole(tmp_path: Path) -> None:
         assert caught.value.status is FileStatus.FAILED
 
 
-def test_thousands_of_bad_lines_are_summed_up(tmp_path: Path) -> None:
+def test_thousands_of_bad_lines_are_summed_up(tmp_path):
     file = write_files(tmp_path, {"x.jsonl": '{"text": "good"}\n' + "bad\n" * 250}) / "x.jsonl"
     found_problems = problems(file)
     assert len(found_problems) == 101
     assert found_problems[-1].reason.startswith("150 more lines")
 
 
-def test_records_without_ids_are_known_by_what_they_hold(tmp_path: Path) -> None:
+def test_records_without_ids_are_known_by_what_they_hold(tmp_path):
     a, b = {"text": "a"}, {"text": "b"}
     write_files(tmp_path, {"r.jsonl": jsonl(a, b)})
     before = {d.text: d.document_id for d in documents(tmp_path / "r.jsonl")}
@@ -305,7 +296,7 @@ def test_records_without_ids_are_known_by_what_they_hold(tmp_path: Path) -> None
     assert "earlier line" in problems(tmp_path / "r.jsonl")[0].reason
 
 
-def test_equal_record_ids_in_two_files_stay_two_documents(tmp_path: Path) -> None:
+def test_equal_record_ids_in_two_files_stay_two_documents(tmp_path):
     write_files(tmp_path, {"a.jsonl": jsonl({"id": "1", "text": "x"}), "b.jsonl": jsonl({"id": "1", "text": "x"})})
     (one,), (two,) = documents(tmp_path / "a.jsonl"), documents(tmp_path / "b.jsonl")
     assert one.document_id != two.document_id
@@ -313,7 +304,7 @@ def test_equal_record_ids_in_two_files_stay_two_documents(tmp_path: Path) -> Non
     assert one.metadata["record_id"] == two.metadata["record_id"] == "1"
 
 
-def test_records_that_share_a_path_have_different_chunks(tmp_path: Path) -> None:
+def test_records_that_share_a_path_have_different_chunks(tmp_path):
     records = [{"id": n, "text": "the same", "path": "p.md"} for n in "ab"]
     file = write_files(tmp_path, {"r.jsonl": jsonl(*records)}) / "r.jsonl"
     items = [i for i in cut_file(found(file), FileRules(), count_words) if not isinstance(i, Problem)]
@@ -321,7 +312,7 @@ def test_records_that_share_a_path_have_different_chunks(tmp_path: Path) -> None
     assert len({c.chunk_id for _, chunks in items for c in chunks}) == 2
 
 
-def test_a_beir_folder_gives_title_and_text_and_no_judgments(tmp_path: Path) -> None:
+def test_a_beir_folder_gives_title_and_text_and_no_judgments(tmp_path):
     write_files(
         tmp_path,
         {
@@ -340,17 +331,14 @@ def test_a_beir_folder_gives_title_and_text_and_no_judgments(tmp_path: Path) -> 
         assert caught.value.status is FileStatus.SKIPPED
 
 
-def test_one_chunk_a_document_is_the_whole_text_without_context(tmp_path: Path) -> None:
+def test_one_chunk_a_document_is_the_whole_text_without_context(tmp_path):
     text = "word " * 900
     file = write_files(tmp_path, {"corpus.jsonl": jsonl({"_id": "1", "title": "T", "text": text})}) / "corpus.jsonl"
-    ((document, chunks),) = cut_file(found(file), FileRules(), count_words, one_chunk=True)  # type: ignore[misc]
+    ((document, chunks),) = cut_file(found(file), FileRules(), count_words, one_chunk=True)
     (chunk,) = chunks
     assert (chunk.start, chunk.end, chunk.context) == (0, len(document.text), "")
     assert chunk.indexed_text == "T\n" + text
     assert chunk.tokens == 901
-
-
-# --- ingest encodings ------------------------------------------------------------------------------------------------
 
 
 RUSSIAN = "Все люди рождаются свободными и равными в своем достоинстве и правах. Они наделены разумом и совестью.\n"
@@ -388,13 +376,13 @@ KOREAN = (
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("times", [1, 4])
-def test_code_pages_are_told_by_their_text(text: str, encoding: str, times: int) -> None:
+def test_code_pages_are_told_by_their_text(text, encoding, times):
     assert decode((text * times).encode(encoding))[0] == text * times
 
 
 @pytest.mark.parametrize("text", [RUSSIAN, FRENCH, GREEK, HEBREW, ARABIC, JAPANESE, CHINESE, KOREAN])
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])
-def test_unicode_is_told_with_and_without_a_mark(text: str, encoding: str) -> None:
+def test_unicode_is_told_with_and_without_a_mark(text, encoding):
     assert decode(text.encode(encoding))[0] == text
 
 
@@ -403,11 +391,11 @@ def test_unicode_is_told_with_and_without_a_mark(text: str, encoding: str) -> No
     [("x-sjis", "cp932", JAPANESE), ("gb2312", "gb18030", CHINESE + "镕"), ("EUC-KR", "cp949", KOREAN + "똠"),
      ("iso-8859-1", "cp1252", "“quoted” – naïve"), ("ISO-8859-9", "cp1254", TURKISH)],
 )  # fmt: skip
-def test_a_declared_encoding_is_taken_for_the_larger_one_that_is_meant(label: str, encoding: str, text: str) -> None:
+def test_a_declared_encoding_is_taken_for_the_larger_one_that_is_meant(label, encoding, text):
     assert decode(text.encode(encoding), label)[0] == text
 
 
-def test_a_file_of_two_encodings_keeps_the_words_of_both() -> None:
+def test_a_file_of_two_encodings_keeps_the_words_of_both():
     data = (GERMAN * 3).encode() + "Straße\n".encode("latin-1") + GERMAN.encode()
     assert decode(data) == (GERMAN * 3 + "Straße\n" + GERMAN, MIXED)
 
@@ -420,20 +408,20 @@ def test_a_file_of_two_encodings_keeps_the_words_of_both() -> None:
     ],
     ids=["line ends", "NUL", "marks and right-to-left", "one long line"],
 )  # fmt: skip
-def test_text_keeps_its_characters_and_only_line_ends_and_nul_change(data: bytes, text: str) -> None:
+def test_text_keeps_its_characters_and_only_line_ends_and_nul_change(data, text):
     assert decode(data)[0] == text
 
 
 @pytest.mark.parametrize(
     "data", [bytes(range(256)) * 8, b"\x01\x00\x02\x00" * 200, b"\x00" * 400, bytes(range(0, 256, 2)) * 9]
 )
-def test_binaries_are_no_text_in_any_encoding(data: bytes) -> None:
+def test_binaries_are_no_text_in_any_encoding(data):
     with pytest.raises(ReadError):
         decode(data)
 
 
 @pytest.mark.parametrize(("text", "encoding"), [(FRENCH, "cp1252"), (RUSSIAN, "cp1251"), (RUSSIAN, "koi8-r")])
-def test_lines_of_two_encodings_are_read_each_in_its_own(text: str, encoding: str) -> None:
+def test_lines_of_two_encodings_are_read_each_in_its_own(text, encoding):
     other = f"and {text}"
     found, name = decode((text.encode() + other.encode(encoding)) * 3)
     assert found == (text + other) * 3
@@ -441,7 +429,7 @@ def test_lines_of_two_encodings_are_read_each_in_its_own(text: str, encoding: st
 
 
 @pytest.mark.parametrize("encoding", ["cp500", "cp037"])
-def test_text_of_mainframes_is_named_and_not_read_as_noise(encoding: str) -> None:
+def test_text_of_mainframes_is_named_and_not_read_as_noise(encoding):
     with pytest.raises(ReadError, match="EBCDIC") as caught:
         decode("THE QUICK BROWN FOX JUMPS over the lazy dog.\n".encode(encoding) * 30)
     assert "iconv" in caught.value.remedy
@@ -477,6 +465,6 @@ CROATIAN = "Održavanje sidrenog lanca. Kapetan provjerava sidro svaki dan, čov
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("times", [1, 3])
-def test_the_language_tells_the_code_page(text: str, encoding: str, times: int) -> None:
+def test_the_language_tells_the_code_page(text, encoding, times):
     """French is not Baltic, an accent no sign, and the last letters of Turkish no Icelandic."""
     assert decode((f"{text}\n" * times).encode(encoding))[0] == f"{text}\n" * times

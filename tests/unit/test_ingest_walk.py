@@ -18,7 +18,7 @@ from workbench.ingest.walk import FoundFile, digest_of, open_found, walk
 from workbench.records import FileStatus, Granularity
 
 
-def test_files_come_in_path_order_and_every_entry_is_accounted_for(tmp_path: Path) -> None:
+def test_files_come_in_path_order_and_every_entry_is_accounted_for(tmp_path):
     """Found files and skips together are all entries; the order is the code-point order of the paths."""
     write_files(tmp_path, {"b.md": "b", "a/z.md": "z", "a/b/c.md": "c", "a.md": "a", ".env": "x", "B.md": "B"})
     found, skipped = names(list(walk([tmp_path])))
@@ -30,7 +30,7 @@ def test_files_come_in_path_order_and_every_entry_is_accounted_for(tmp_path: Pat
     assert first.modified_ns == (tmp_path / "B.md").stat().st_mtime_ns
 
 
-def test_hidden_files_come_when_asked_but_version_control_never(tmp_path: Path) -> None:
+def test_hidden_files_come_when_asked_but_version_control_never(tmp_path):
     write_files(tmp_path, {".notes/a.md": "a", ".git/config": "x"})
     assert names(list(walk([tmp_path])))[0] == []
     found, skipped = names(list(walk([tmp_path], hidden=True)))
@@ -38,7 +38,7 @@ def test_hidden_files_come_when_asked_but_version_control_never(tmp_path: Path) 
     assert skipped == {".git/": "It belongs to version control"}
 
 
-def test_nested_gitignore_files_overrule_each_other(tmp_path: Path) -> None:
+def test_nested_gitignore_files_overrule_each_other(tmp_path):
     write_files(
         tmp_path,
         {
@@ -56,14 +56,14 @@ def test_nested_gitignore_files_overrule_each_other(tmp_path: Path) -> None:
     assert "sub/keep.log" in names(list(walk([tmp_path], gitignore=False)))[0]
 
 
-def test_lines_of_a_gitignore_that_no_engine_takes_are_passed_over(tmp_path: Path) -> None:
+def test_lines_of_a_gitignore_that_no_engine_takes_are_passed_over(tmp_path):
     """A range that runs backwards is nothing to git and to us; classes of characters are what they say."""
     lines = ["[z-a]", "[[:digit:]]*.log", "[[:nonsense:]]", "[\\d-a]", "\\", "!", "[", "[[a]", "b.md"]
     write_files(tmp_path, {".gitignore": "\n".join(lines), "a.md": "", "b.md": "", "1.log": "", "x.log": ""})
     assert names(list(walk([tmp_path])))[0] == ["a.md", "x.log"]
 
 
-def test_the_repository_above_the_root_counts_unless_it_ignores_the_root(tmp_path: Path) -> None:
+def test_the_repository_above_the_root_counts_unless_it_ignores_the_root(tmp_path):
     write_files(
         tmp_path, {".git/HEAD": "", ".gitignore": "*.tmp\nout/\n", "docs/a.tmp": "", "docs/a.md": "", "out/b.md": ""}
     )
@@ -71,7 +71,7 @@ def test_the_repository_above_the_root_counts_unless_it_ignores_the_root(tmp_pat
     assert names(list(walk([tmp_path / "out"])))[0] == ["b.md"]
 
 
-def test_links_do_not_lead_out_of_the_root_or_in_circles(tmp_path: Path) -> None:
+def test_links_do_not_lead_out_of_the_root_or_in_circles(tmp_path):
     """Inside the root each file is read once; what only a link leads to is read under the link's name."""
     root = write_files(tmp_path / "root", {"a/one.md": "1", ".store/two.md": "2", ".store/deep/three.md": "3"})
     write_files(tmp_path / "outside", {"secret.md": "s"})
@@ -95,14 +95,14 @@ def test_links_do_not_lead_out_of_the_root_or_in_circles(tmp_path: Path) -> None
     }
 
 
-def test_a_named_file_has_its_folder_as_root_even_if_it_is_hidden_or_ignored(tmp_path: Path) -> None:
+def test_a_named_file_has_its_folder_as_root_even_if_it_is_hidden_or_ignored(tmp_path):
     write_files(tmp_path, {".gitignore": "*.md\n", ".draft.md": "x", "a.md": "a"})
     found = list(walk([tmp_path / ".draft.md", tmp_path / "a.md", tmp_path / "a.md"]))
     assert names(found)[0] == [".draft.md", "a.md"]
     assert {item.root for item in found} == {str(tmp_path)}
 
 
-def test_paths_are_nfc_and_two_spellings_of_one_name_are_reported(tmp_path: Path) -> None:
+def test_paths_are_nfc_and_two_spellings_of_one_name_are_reported(tmp_path):
     composed, decomposed = "é.md", unicodedata.normalize("NFD", "é.md")
     write_files(tmp_path, {composed: "1", decomposed: "2"})
     found, skipped = names(list(walk([tmp_path])))
@@ -110,7 +110,7 @@ def test_paths_are_nfc_and_two_spellings_of_one_name_are_reported(tmp_path: Path
     assert list(skipped) == [composed]
 
 
-def test_a_name_that_is_no_utf8_is_found_and_can_be_stored(tmp_path: Path) -> None:
+def test_a_name_that_is_no_utf8_is_found_and_can_be_stored(tmp_path):
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.md")).write_text("x")
     (item,) = walk([tmp_path])
     assert isinstance(item, FoundFile)
@@ -118,7 +118,7 @@ def test_a_name_that_is_no_utf8_is_found_and_can_be_stored(tmp_path: Path) -> No
     assert Path(item.absolute).read_text() == "x"
 
 
-def test_special_files_large_files_and_the_corpus_are_skipped_with_a_remedy(tmp_path: Path) -> None:
+def test_special_files_large_files_and_the_corpus_are_skipped_with_a_remedy(tmp_path):
     write_files(tmp_path, {"big.txt": b"x" * ((1 << 20) + 1), "fits.txt": b"x" * (1 << 20), "my.corpus/a.md": "a"})
     os.mkfifo(tmp_path / "pipe")
     items = list(walk([tmp_path], max_file_mb=1, exclude=[tmp_path / "my.corpus"]))
@@ -129,9 +129,7 @@ def test_special_files_large_files_and_the_corpus_are_skipped_with_a_remedy(tmp_
     assert all(item.remedy for item in items if not isinstance(item, FoundFile))
 
 
-def test_a_folder_that_cannot_be_read_is_reported_and_the_walk_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_cannot_be_read_is_reported_and_the_walk_goes_on(tmp_path, monkeypatch):
     write_files(tmp_path, {"a/x.md": "x", "locked/y.md": "y", "z.md": "z"})
     scandir = os.scandir
 
@@ -148,20 +146,20 @@ def test_a_folder_that_cannot_be_read_is_reported_and_the_walk_goes_on(
     assert "permission denied" in failed.reason
 
 
-def test_a_path_that_does_not_exist_is_a_usage_error_at_once(tmp_path: Path) -> None:
+def test_a_path_that_does_not_exist_is_a_usage_error_at_once(tmp_path):
     with pytest.raises(UsageError, match="no file or folder"):
         walk([tmp_path, tmp_path / "absent"])
 
 
 @pytest.mark.slow
-def test_a_deep_tree_does_not_overflow(tmp_path: Path) -> None:
+def test_a_deep_tree_does_not_overflow(tmp_path):
     deep = "/".join(["d"] * 600)
     write_files(tmp_path, {f"{deep}/a.md": "x"})
     assert names(list(walk([tmp_path])))[0] == [f"{deep}/a.md"]
 
 
 @pytest.mark.parametrize("swap", ["file", "folder", "pipe"])
-def test_a_link_that_takes_the_place_of_a_file_is_not_followed(tmp_path: Path, swap: str) -> None:
+def test_a_link_that_takes_the_place_of_a_file_is_not_followed(tmp_path, swap):
     """Between the walk and the reading: neither for the text nor for the digest, and no pipe is waited for."""
     (tmp_path / "in" / "sub").mkdir(parents=True)
     (tmp_path / "out").mkdir()
@@ -185,13 +183,10 @@ def test_a_link_that_takes_the_place_of_a_file_is_not_followed(tmp_path: Path, s
         digest_of(found)
 
 
-# --- ingest rules ----------------------------------------------------------------------------------------------------
-
-
 HR = FileRules(tenant="acme", roles=("hr", "boss"), sensitivity="internal")
 
 
-def test_later_rules_win_key_by_key_and_flags_are_the_base() -> None:
+def test_later_rules_win_key_by_key_and_flags_are_the_base():
     rules = parse_rules(
         {
             "collections": {"notes": "document"},
@@ -212,7 +207,7 @@ def test_later_rules_win_key_by_key_and_flags_are_the_base() -> None:
     assert rules.granularity("docs") is Granularity.CHUNK
 
 
-def test_the_settings_file_is_read_from_the_corpus_and_may_be_absent(tmp_path: Path) -> None:
+def test_the_settings_file_is_read_from_the_corpus_and_may_be_absent(tmp_path):
     assert load_rules(tmp_path) == CorpusRules()
     write_files(tmp_path, {"corpus.yaml": "- path: '*.md'\n  tenant: acme\n"})
     assert load_rules(tmp_path).for_file("x/a.md", FileRules()).tenant == "acme"
@@ -233,7 +228,7 @@ def test_the_settings_file_is_read_from_the_corpus_and_may_be_absent(tmp_path: P
         ("a: [", "cannot be read"),
     ],
 )
-def test_a_rule_that_cannot_be_is_refused_in_one_sentence(tmp_path: Path, data: str, words: str) -> None:
+def test_a_rule_that_cannot_be_is_refused_in_one_sentence(tmp_path, data, words):
     write_files(tmp_path, {"corpus.yaml": data})
     with pytest.raises(SettingError, match=words) as caught:
         load_rules(tmp_path)
@@ -252,13 +247,13 @@ def test_a_rule_that_cannot_be_is_refused_in_one_sentence(tmp_path: Path, data: 
         ((), [], ()),
     ],
 )
-def test_roles_are_intersected(given: tuple[str, ...], own: object, result: tuple[str, ...]) -> None:
+def test_roles_are_intersected(given, own, result):
     visibility, rest = narrow(Visibility(roles=given), {"Allowed-Roles": own, "x": 1})
     assert visibility.roles == result
     assert rest == {"x": 1}
 
 
-def test_sensitivity_only_rises_and_an_unknown_word_is_the_most_restrictive() -> None:
+def test_sensitivity_only_rises_and_an_unknown_word_is_the_most_restrictive():
     for one in SENSITIVITIES:
         for other in SENSITIVITIES:
             assert stricter(one, other) == max(one, other, key=SENSITIVITIES.index)
@@ -278,7 +273,7 @@ def test_sensitivity_only_rises_and_an_unknown_word_is_the_most_restrictive() ->
         "x: [\nTenant: globex",
     ],
 )
-def test_a_claim_that_would_widen_or_cannot_be_read_refuses_the_document(tmp_path: Path, front: str) -> None:
+def test_a_claim_that_would_widen_or_cannot_be_read_refuses_the_document(tmp_path, front):
     write_files(tmp_path, {"a.md": f"---\n{front}\n---\n# T\n"})
     with pytest.raises(ReadError) as caught:
         documents(tmp_path / "a.md", HR)
@@ -286,13 +281,13 @@ def test_a_claim_that_would_widen_or_cannot_be_read_refuses_the_document(tmp_pat
     assert caught.value.remedy
 
 
-def test_a_document_without_a_tenant_by_rule_cannot_choose_one(tmp_path: Path) -> None:
+def test_a_document_without_a_tenant_by_rule_cannot_choose_one(tmp_path):
     write_files(tmp_path, {"a.md": "---\ntenant: acme\n---\ntext"})
     with pytest.raises(ReadError, match="no tenant"):
         documents(tmp_path / "a.md", FileRules())
 
 
-def test_front_matter_narrows_and_leaves_the_metadata(tmp_path: Path) -> None:
+def test_front_matter_narrows_and_leaves_the_metadata(tmp_path):
     write_files(tmp_path, {"a.md": "---\ntenant: acme\nroles: [hr, x]\nsensitivity: public\nteam: red\n---\n# T\n"})
     (document,) = documents(tmp_path / "a.md", HR)
     assert (document.tenant, document.roles, document.sensitivity) == ("acme", ("hr",), "internal")
@@ -307,9 +302,7 @@ def test_front_matter_narrows_and_leaves_the_metadata(tmp_path: Path) -> None:
         (FileRules(sensitivity="internal"), "internal", True),
     ],
 )
-def test_a_document_that_calls_itself_public_is_so_where_the_rules_allow_it(
-    tmp_path: Path, rules: FileRules, kept: str, told: bool
-) -> None:
+def test_a_document_that_calls_itself_public_is_so_where_the_rules_allow_it(tmp_path, rules, kept, told):
     write_files(tmp_path, {"a.md": "---\nsensitivity: Public\n---\n# T\n"})
     (document,) = documents(tmp_path / "a.md", rules)
     assert document.sensitivity == kept
@@ -319,7 +312,7 @@ def test_a_document_that_calls_itself_public_is_so_where_the_rules_allow_it(
     )
 
 
-def test_a_refused_record_is_a_problem_and_the_others_are_read(tmp_path: Path) -> None:
+def test_a_refused_record_is_a_problem_and_the_others_are_read(tmp_path):
     lines = ['{"id": "1", "text": "a", "tenant": "globex"}', '{"id": "2", "text": "b", "roles": ["hr"]}']
     write_files(tmp_path, {"r.jsonl": "\n".join(lines)})
     (document,) = documents(tmp_path / "r.jsonl", HR)

@@ -1,8 +1,6 @@
 """Sliders of a notebook: they make the plan they say, show what a search under it shows, and say what cannot be."""
 
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,7 +45,7 @@ def control(explorer: Any, name: str) -> Any:
     return next(c for c in explorer._controls if c.name == name)
 
 
-def test_whatever_moved_the_list_is_that_of_a_search_under_the_plan(sample: wb.Corpus, explorer: Any) -> None:
+def test_whatever_moved_the_list_is_that_of_a_search_under_the_plan(sample, explorer):
     for changes in MOVES:
         explorer.move(changes)
         fresh = sample.search(explorer.result.query, plan=explorer.plan, bypass_cache=True)
@@ -56,7 +54,7 @@ def test_whatever_moved_the_list_is_that_of_a_search_under_the_plan(sample: wb.C
 
 
 @pytest.mark.slow
-def test_the_figure_beside_the_sliders_is_that_of_evaluate(sample: wb.Corpus, judged: Any, explorer: Any) -> None:
+def test_the_figure_beside_the_sliders_is_that_of_evaluate(sample, judged, explorer):
     for changes in MOVES[:4]:
         explorer.move(changes)
         full = sample.evaluate(judged, plan=explorer.plan, measures=["nDCG@10"])
@@ -64,7 +62,7 @@ def test_the_figure_beside_the_sliders_is_that_of_evaluate(sample: wb.Corpus, ju
         assert f"{explorer.measured.mean:.3f}" in explorer._head.value
 
 
-def test_moving_a_slider_is_moving_the_plan(explorer: Any, tmp_path: Path) -> None:
+def test_moving_a_slider_is_moving_the_plan(explorer, tmp_path):
     control(explorer, "fusion.k").input.value = 7.0
     assert explorer.plan == wb.Plan.parse(RRF).replace({"fusion.k": 7})
     control(explorer, "depth.vector").input.value = 20
@@ -88,7 +86,7 @@ def test_moving_a_slider_is_moving_the_plan(explorer: Any, tmp_path: Path) -> No
     assert wb.Plan.from_yaml(kept.read_text(encoding="utf-8")) == explorer.plan
 
 
-def test_what_cannot_be_is_said_and_changes_nothing(explorer: Any) -> None:
+def test_what_cannot_be_is_said_and_changes_nothing(explorer):
     before = (explorer.plan, explorer._list.value)
     explorer._moved("fusion.k", 0.0)
     assert "fusion.k is 0" in explorer._alert.value
@@ -108,9 +106,7 @@ def test_what_cannot_be_is_said_and_changes_nothing(explorer: Any) -> None:
 
 
 @pytest.mark.parametrize(("button", "does"), [("_again", "measure_again"), ("_reset", "become")])
-def test_a_button_that_cannot_do_it_says_why(
-    explorer: Any, monkeypatch: pytest.MonkeyPatch, button: str, does: str
-) -> None:
+def test_a_button_that_cannot_do_it_says_why(explorer, monkeypatch, button, does):
     def fails(*args: Any) -> None:
         raise SourceUnavailable("The encoder is gone", "Index again")
 
@@ -120,7 +116,7 @@ def test_a_button_that_cannot_do_it_says_why(
     assert 'role="alert"' in explorer._alert.value
 
 
-def test_a_setting_that_retrieves_offers_to_measure_again(sample: wb.Corpus, judged: Any, explorer: Any) -> None:
+def test_a_setting_that_retrieves_offers_to_measure_again(sample, judged, explorer):
     explorer.move({"keyword.k1": 1.7})
     assert explorer.measured is None
     assert explorer._again.layout.display is None
@@ -136,9 +132,7 @@ def test_a_setting_that_retrieves_offers_to_measure_again(sample: wb.Corpus, jud
     assert explorer._before == {h.chunk_id: h.rank for h in sample.search("who is on call", plan=RRF).hits}
 
 
-def test_without_judgments_there_is_no_measure_and_without_the_extra_a_remedy(
-    sample: wb.Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_judgments_there_is_no_measure_and_without_the_extra_a_remedy(sample, monkeypatch):
     made = wb.explore(sample, "retry", settings=["fusion.k"])
     assert (made.live, made.measured, made._head.value) == (None, None, "")
     assert "queries" not in made._picture.options
@@ -152,7 +146,7 @@ def test_without_judgments_there_is_no_measure_and_without_the_extra_a_remedy(
         wb.explore(sample, "retry")
 
 
-def test_each_of_two_encoders_has_its_own_threshold() -> None:
+def test_each_of_two_encoders_has_its_own_threshold():
     plan = wb.Plan.parse("sources=vector,vector:b vector.threshold=0.6 threshold.vector:b=off")
     told: list[Any] = []
     first, second = explorer_module.controls_for(["vector.threshold"], plan, lambda *change: told.append(change))
@@ -169,10 +163,7 @@ def test_each_of_two_encoders_has_its_own_threshold() -> None:
     )
 
 
-# --- notebook names --------------------------------------------------------------------------------------------------
-
-
-def test_judged_collections_are_folders_in_the_beir_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_judged_collections_are_folders_in_the_beir_form(tmp_path, monkeypatch):
     for name, parts in (("b", 3), ("a", 3), ("half", 2)):
         folder = tmp_path / "collections" / name
         folder.mkdir(parents=True)
@@ -188,7 +179,7 @@ def test_judged_collections_are_folders_in_the_beir_form(tmp_path: Path, monkeyp
 
 
 @pytest.mark.slow
-def test_frequencies_and_texts_of_documents(make_corpus: Callable[..., wb.Corpus], sample_path: Path) -> None:
+def test_frequencies_and_texts_of_documents(make_corpus, sample_path):
     corpus = make_corpus({"a.md": "queues wait", "b.md": "a queue waits", "c.md": "wait queue"})
     words = ["queue", "queues", "wait", "wait queue", "zebra", "?!"]
     assert corpus.frequencies(words) == dict(zip(words, (3, 3, 3, 1, 0, 0), strict=True))
@@ -203,7 +194,7 @@ def test_frequencies_and_texts_of_documents(make_corpus: Callable[..., wb.Corpus
     assert "<img" not in made._list.value + str(made.figure.to_plotly_json())
 
 
-def test_wins_and_distributions_agree_with_evaluations(sample: wb.Corpus, judged: Any) -> None:
+def test_wins_and_distributions_agree_with_evaluations(sample, judged):
     plans = ("default sources=keyword", "default sources=vector")
     first, second = (sample.evaluate(judged, plan=p, measures=["nDCG@10", "RR"]) for p in plans)
     frame = first.wins(second)
@@ -227,9 +218,6 @@ def test_wins_and_distributions_agree_with_evaluations(sample: wb.Corpus, judged
         sample.distribution(judged, "default", "grep")
 
 
-# --- notebook progress -----------------------------------------------------------------------------------------------
-
-
 def drawn(reports: list[tuple[float, Progress]]) -> list[str]:
     lines: list[str] = []
     clock = SimpleNamespace(now=0.0)
@@ -239,9 +227,7 @@ def drawn(reports: list[tuple[float, Progress]]) -> list[str]:
     return lines
 
 
-def test_the_line_of_progress_on_a_terminal_and_elsewhere(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_line_of_progress_on_a_terminal_and_elsewhere(monkeypatch, capsys):
     assert drawn(
         [
             (0.0, Progress("walk", 12, 0)),
@@ -259,7 +245,7 @@ def test_the_line_of_progress_on_a_terminal_and_elsewhere(
     assert capsys.readouterr().err == "\r\x1b[Kembed 1 of 2\r\x1b[Kembed 2 of 2"
 
 
-def test_in_a_notebook_one_output_changes_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_notebook_one_output_changes_in_place(monkeypatch):
     display = pytest.importorskip("IPython.display", reason="needs the extra notebooks: pip install ipykernel")
     sent: list[tuple[str, Any]] = []
     handle = SimpleNamespace(update=lambda data, raw: sent.append(("update", data["text/plain"])))
@@ -271,10 +257,7 @@ def test_in_a_notebook_one_output_changes_in_place(monkeypatch: pytest.MonkeyPat
     assert sent == [("display", True), ("update", "embed 1 of 2"), ("update", "embed 2 of 2")]
 
 
-# --- measure figures -------------------------------------------------------------------------------------------------
-
-
-def test_figures_fit_what_they_show() -> None:
+def test_figures_fit_what_they_show():
     measures = wb.charts.means_figure([("keyword", 0.5, 0.4, 0.6), ("no interval", 0.0, None, None)])
     differences = wb.charts.means_figure([("first", 0.03, -0.02, 0.08), ("second", 0.1, 0.05, 0.15)])
     assert measures.layout.xaxis.range == (0, 1.02)

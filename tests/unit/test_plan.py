@@ -22,7 +22,7 @@ from workbench.plan.plan import Plan, preset, recorded_text, without_effect
 from workbench.plan.presets import BY_NAME, EDITION
 
 
-def test_default_is_tmm_and_files_say_their_edition() -> None:
+def test_default_is_tmm_and_files_say_their_edition():
     assert preset("default") == preset("tmm") == Plan.parse("")
     assert preset("default")["fusion.method"] == "convex"
     assert Plan() == preset("rrf")
@@ -59,7 +59,7 @@ OLD = {
 
 
 @pytest.mark.parametrize("text", OLD)
-def test_a_plan_that_was_recorded_earlier_stays_what_it_was(text: str) -> None:
+def test_a_plan_that_was_recorded_earlier_stays_what_it_was(text):
     """Edition 1: `default` meant rrf, grep never joined convex, which read no weights. A second reading changes nothing."""
     assert recorded_text(text, 1) == OLD[text]
     assert recorded_text(OLD[text], EDITION) == OLD[text]
@@ -75,7 +75,7 @@ def test_a_plan_that_was_recorded_earlier_stays_what_it_was(text: str) -> None:
         ("default", "default"),
     ],
 )
-def test_edition_2_removed_equal_texts_and_did_not_rewrite(text: str, now: str) -> None:
+def test_edition_2_removed_equal_texts_and_did_not_rewrite(text, now):
     assert Plan.parse(recorded_text(text, 2)) == Plan.parse(now)
 
 
@@ -83,7 +83,7 @@ SYSTEMS = ("passages", "collections", "pages", "contract", "scoped")
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_the_systems_presets_build_on_the_field_defaults_alone(name: str) -> None:
+def test_the_systems_presets_build_on_the_field_defaults_alone(name):
     said = {plan_fields.locate(field)[0].name for field in BY_NAME[name].values} | {"fusion.k", "limit.max", "limit"}
     for field, _ in preset(name):
         assert plan_fields.locate(field)[0].name in said, field
@@ -118,7 +118,7 @@ def test_the_systems_presets_build_on_the_field_defaults_alone(name: str) -> Non
         ),
     ],
 )
-def test_a_field_that_does_nothing_says_so_with_the_remedy(plan: str, name: str, said: str) -> None:
+def test_a_field_that_does_nothing_says_so_with_the_remedy(plan, name, said):
     assert said in without_effect(Plan.parse(plan), name)
     assert name in without_effect(Plan.parse(plan), name)
 
@@ -134,11 +134,11 @@ def test_a_field_that_does_nothing_says_so_with_the_remedy(plan: str, name: str,
         ("default sources=grep@memory,keyword", "depth.grep@memory"), ("collections", "threshold.vector"),
     ],
 )  # fmt: skip
-def test_a_field_that_does_something_says_nothing(plan: str, name: str) -> None:
+def test_a_field_that_does_something_says_nothing(plan, name):
     assert without_effect(Plan.parse(plan), name) == ""
 
 
-def test_the_remedy_for_a_field_that_does_nothing_works() -> None:
+def test_the_remedy_for_a_field_that_does_nothing_works():
     for plan, name in (
         ("default", "fusion.k"), ("rrf", "fusion.alpha"), ("default sources=vector", "keyword.k1"),
         ("default threshold.vector=0.3", "vector.threshold"), ("default", "threshold.vector:b"), ("rrf", "depth.grep@a"),
@@ -167,18 +167,18 @@ def test_the_remedy_for_a_field_that_does_nothing_works() -> None:
         ("fusion.alpha=1 sources=keyword,grep grep.when=always", "All weights are 0: .* Set fusion.alpha=0.5"),
     ],
 )
-def test_a_wrong_plan_is_one_readable_sentence(text: str, words: str) -> None:
+def test_a_wrong_plan_is_one_readable_sentence(text, words):
     with pytest.raises(PlanError, match=words) as caught:
         Plan.parse(text)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["sources=vector fusion.alpha=0", "fusion.alpha=1", "rrf fusion.weights.keyword=0"])
-def test_a_source_without_weight_is_no_fault_where_others_have_some_or_it_is_alone(text: str) -> None:
+def test_a_source_without_weight_is_no_fault_where_others_have_some_or_it_is_alone(text):
     assert Plan.parse(str(Plan.parse(text))) == Plan.parse(text)
 
 
-def test_depth_follows_the_limit_and_the_threshold_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_depth_follows_the_limit_and_the_threshold_the_setting(monkeypatch):
     assert Plan.parse("limit=10").depth("keyword") == 100
     assert Plan.parse("limit=40").depth("keyword") == 200
     assert Plan.parse("depth.vector=7").depth("vector@artifacts") == 7
@@ -192,7 +192,7 @@ def test_depth_follows_the_limit_and_the_threshold_the_setting(monkeypatch: pyte
     assert preset("default")["vector.threshold"] == 0.4
 
 
-def test_every_source_and_the_fused_list_have_thresholds_of_their_own() -> None:
+def test_every_source_and_the_fused_list_have_thresholds_of_their_own():
     sources = ("vector", "vector@a", "vector:b", "vector:b@a")
     plan = Plan.parse("sources=vector,vector:b vector.threshold=0.6")
     assert [plan.threshold(s) for s in sources] == [0.6] * 4
@@ -221,13 +221,10 @@ def test_every_source_and_the_fused_list_have_thresholds_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("name", ["Z>\x85%a", "a\u2028b", "é 'x' \"y\"", "a\\", "検索"])
-def test_a_plan_file_reads_back_whatever_a_name_holds(name: str) -> None:
+def test_a_plan_file_reads_back_whatever_a_name_holds(name):
     plan = preset("default").replace({"collections": name})
     assert Plan.from_yaml(plan.to_yaml()) == plan
     assert Plan.parse(str(plan)) == plan
-
-
-# --- plan texts ------------------------------------------------------------------------------------------------------
 
 
 ODD_NAMES = ("vector:/models/a=b c", "vector:static@notes", "vector@my docs", "vector:x'\"y")
@@ -254,7 +251,7 @@ def values_of(field: plan_fields.Field) -> list[Any]:
 
 
 @pytest.mark.parametrize("field", plan_fields.FIELDS, ids=lambda f: f.name)
-def test_every_value_of_every_field_parses_back(field: plan_fields.Field) -> None:
+def test_every_value_of_every_field_parses_back(field):
     spellings = [f"{field.name}.{source}" for source in ODD_NAMES] if field.family else [field.name]
     for base, spelled, value in product(map(preset, BY_NAME), spellings, values_of(field)):
         start = base.replace({"limit": 1, "limit.max": 10_000} if field.name.startswith("limit") else {})
@@ -276,9 +273,7 @@ def in_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("setting", NUMBERS, ids=lambda s: s.name)
-def test_bounds_are_included_and_nothing_beyond_them(
-    setting: settings.Setting, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bounds_are_included_and_nothing_beyond_them(setting, monkeypatch):
     assert setting.low is not None
     for good in (setting.low, setting.high):
         monkeypatch.setenv(setting.variable, str(setting.kind(good)))
@@ -305,22 +300,20 @@ def test_bounds_are_included_and_nothing_beyond_them(
         "app_indexing: 2",
     ],
 )
-def test_a_value_is_never_bent_to_fit(line: str, in_file: Path) -> None:
+def test_a_value_is_never_bent_to_fit(line, in_file):
     in_file.write_text(line + "\n", encoding="utf-8")
     with pytest.raises(SettingError, match=line.partition(":")[0]):
         settings.get(line.partition(":")[0])
 
 
 @pytest.mark.parametrize("setting", settings.SETTINGS, ids=lambda s: s.name)
-def test_a_name_with_nothing_behind_it_is_not_set(
-    setting: settings.Setting, in_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_with_nothing_behind_it_is_not_set(setting, in_file, monkeypatch):
     monkeypatch.delenv(setting.variable, raising=False)
     in_file.write_text(f"{setting.name}:\n", encoding="utf-8")
     assert settings.get(setting.name) == setting.default
 
 
-def test_whole_numbers_and_plain_words_are_read(in_file: Path) -> None:
+def test_whole_numbers_and_plain_words_are_read(in_file):
     """YAML's own types where they say the same: 2.0 is two threads, a tenant may be a number."""
     in_file.write_text("threads: 2.0\ntenant: 5\napp_indexing: off\noidc_hours: 1\n", encoding="utf-8")
     assert [settings.get(n) for n in ("threads", "tenant", "app_indexing", "oidc_hours")] == [2, "5", False, 1.0]
@@ -329,7 +322,7 @@ def test_whole_numbers_and_plain_words_are_read(in_file: Path) -> None:
 @pytest.mark.parametrize(
     "data", ["corpus: caf\u00e9\n".encode("latin-1"), b"\xff\xfec\x00", b"[" * 5000, b"a: !!timestamp 2026-99-99"]
 )
-def test_a_file_that_cannot_be_read_as_settings_is_a_sentence(data: bytes, in_file: Path) -> None:
+def test_a_file_that_cannot_be_read_as_settings_is_a_sentence(data, in_file):
     in_file.write_bytes(data)
     with pytest.raises(SettingError, match=r"is not UTF-8|cannot be read"):
         settings.get("corpus")
@@ -339,12 +332,12 @@ TEXTS = st.text(st.sampled_from("'=+-@\t\r\n＝a1,\"") | st.characters(codec="ut
 
 
 @given(TEXTS)
-def test_a_cell_is_no_formula_and_reads_back(text: str) -> None:
+def test_a_cell_is_no_formula_and_reads_back(text):
     assert cell(text)[:1] not in tuple("=+-@\t\r\n＝＋－＠")
     assert cell_text(cell(text)) == text
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))
-def test_a_table_as_csv_holds_cells(texts: list[str]) -> None:
+def test_a_table_as_csv_holds_cells(texts):
     rows = list(csv.reader(io.StringIO(csv_of(pl.DataFrame({"=a": texts, "n": [-1.5] * len(texts)})), newline="")))
     assert rows == [["'=a", "n"], *([cell(text), "-1.5"] for text in texts)]

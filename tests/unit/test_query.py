@@ -73,13 +73,13 @@ def shown(matcher: Matcher) -> str:
         ('"" - * OR ??? 😀', [], []),
     ],
 )
-def test_a_query_reads_as(query: str, alternatives: list[list[str]], excluded: list[str]) -> None:
+def test_a_query_reads_as(query, alternatives, excluded):
     parsed = parse(query)
     assert [[shown(i.matcher) for i in items] for items in parsed.alternatives] == alternatives
     assert [shown(i.matcher) for i in parsed.excluded] == excluded
 
 
-def test_how_the_words_of_a_query_are_weighed() -> None:
+def test_how_the_words_of_a_query_are_weighed():
     assert parse("the cat").scored == ((term("cat"), 1.0),)
     assert parse("to be").scored == ((term("be"), 1.0), (term("to"), 1.0))
     assert dict(parse('"the" cat').scored) == {term("cat"): 1.0, term("the"): 1.0}
@@ -105,7 +105,7 @@ def test_how_the_words_of_a_query_are_weighed() -> None:
 
 
 @pytest.mark.slow
-def test_a_query_beyond_the_limit_is_an_error_that_says_so() -> None:
+def test_a_query_beyond_the_limit_is_an_error_that_says_so():
     with pytest.raises(QueryError, match=r"100,000 characters.*10,000"):
         parse("x" * 100_000)
     for text in ("ab " * 5000, '"' * 5000, "a-a" * 4000, "数" * MAX_CHARACTERS, "aB" * 5000, "a-" * 5000, "a* " * 4000):
@@ -113,7 +113,7 @@ def test_a_query_beyond_the_limit_is_an_error_that_says_so() -> None:
 
 
 @given(st.text(alphabet=st.one_of(st.sampled_from(list('"-*|OR ab数é_.C+#\ud800\0')), st.characters())))
-def test_any_text_is_read_or_refused_with_a_remedy(text: str) -> None:
+def test_any_text_is_read_or_refused_with_a_remedy(text):
     try:
         parsed = parse(text)
     except QueryError as error:
@@ -126,9 +126,6 @@ def test_any_text_is_read_or_refused_with_a_remedy(text: str) -> None:
     assert bool(parsed.scored) == bool(parsed.alternatives)
     assert list(parsed.scored) == sorted(parsed.scored)
     word_matcher(text)
-
-
-# --- tokens ----------------------------------------------------------------------------------------------------------
 
 
 def words(text: str) -> list[str]:
@@ -170,7 +167,7 @@ def words(text: str) -> list[str]:
         ("vue3 10GB 3f7a1c9e", "vue 3 vue3 10 gb 10gb 3f7a1c9e"),
     ],
 )
-def test_a_text_has_these_words(text: str, expected: str) -> None:
+def test_a_text_has_these_words(text, expected):
     assert words(text) == expected.split()
 
 
@@ -187,7 +184,7 @@ def disagreements(points: list[int]) -> list[str]:
     return [x for x, pieces in rows if "\0".join(tokens.PIECES.findall(x)) != pieces]
 
 
-def test_duckdb_and_python_find_the_same_pieces_of_one_version() -> None:
+def test_duckdb_and_python_find_the_same_pieces_of_one_version():
     borders = {p + d for r in (*RANGES, *tokens._UNSPACED) for p in r for d in (-1, 0, 1)}
     assert not disagreements(sorted(borders | set(range(0x800))))
     said = (
@@ -199,9 +196,6 @@ def test_duckdb_and_python_find_the_same_pieces_of_one_version() -> None:
     terms = tokens.stems([word for parts, wholes, _ in analysed for word, *_ in (*parts, *wholes)])
     whole = json.dumps([pieces, analysed, terms, tokens.CONTEXT_GAP, tokens.SPAN_BITS], ensure_ascii=True)
     assert (tokens.WORDS_VERSION, hashlib.sha256(whole.encode()).hexdigest()[:16]) == (2, "8ed8fe846836f3d2")
-
-
-# --- vocabulary ------------------------------------------------------------------------------------------------------
 
 
 TEXTS = {
@@ -220,7 +214,7 @@ def weights(query: str, vocabulary: Vocabulary = WORDS) -> dict[str, float]:
     return {" ".join(t for step in m.steps for t in step[0]) or m.prefix + "*": w for m, w in scored}
 
 
-def test_synonyms_and_stop_words_of_a_corpus() -> None:
+def test_synonyms_and_stop_words_of_a_corpus():
     assert weights("kubernetes token") == {"kubernet": 1.0, "token": 1.0} | weights("k8s", NONE)
     assert spoken("kubernetes token", WORDS).also == ("k8s",)
     assert weights("kubernetes k8s") == weights("kubernetes k8s", NONE)
@@ -236,12 +230,9 @@ def test_synonyms_and_stop_words_of_a_corpus() -> None:
 
 
 @pytest.mark.parametrize("query", ["token -kubernetes", "kubern*", "other words", ""])
-def test_excluded_words_and_prefixes_stay_as_they_are(query: str) -> None:
+def test_excluded_words_and_prefixes_stay_as_they_are(query):
     assert weights(query) == weights(query, NONE)
     assert spoken(query, WORDS).also == ()
-
-
-# --- in a corpus ----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -258,7 +249,7 @@ def found(corpus: wb.Corpus, query: str, plan: str = "default") -> set[str]:
     return {h.path.rpartition("/")[2] for h in corpus.search(query, mode="keyword", plan=plan).hits}
 
 
-def test_a_search_finds_what_means_the_same(folder: Path) -> None:
+def test_a_search_finds_what_means_the_same(folder):
     with wb.open_corpus(folder, follow=True) as corpus:
         assert found(corpus, "kubernetes") == {"one.md"}
         corpus.set_vocabulary(WORDS)
@@ -295,10 +286,7 @@ def test_a_search_finds_what_means_the_same(folder: Path) -> None:
     save_vocabulary(folder, NONE)
 
 
-# --- the file --------------------------------------------------------------------------------------------------------
-
-
-def test_words_in_corpus_yaml_count_until_there_is_a_file_of_their_own(tmp_path: Path) -> None:
+def test_words_in_corpus_yaml_count_until_there_is_a_file_of_their_own(tmp_path):
     file = tmp_path / "corpus.yaml"
     file.write_text("rules:\n- path: 'hr/**'\n  roles: [hr]\nsynonyms:\n- [a, b]   # old\n", encoding="utf-8")
     before, rules = file.read_bytes(), load_rules(tmp_path)
@@ -316,14 +304,11 @@ def test_words_in_corpus_yaml_count_until_there_is_a_file_of_their_own(tmp_path:
     ("stop_words: [a b]", "several words"), ("synonyms:\n- [a, '--']", "not a word"), ("stop_words: [[a]]", "not a word"),
     ("synonyms: [", "cannot be read"),
 ])  # fmt: skip
-def test_what_cannot_be_is_a_sentence(tmp_path: Path, text: str, says: str) -> None:
+def test_what_cannot_be_is_a_sentence(tmp_path, text, says):
     (tmp_path / "synonyms.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingError, match=says) as raised:
         load_vocabulary(tmp_path)
     assert raised.value.remedy
-
-
-# --- keywords --------------------------------------------------------------------------------------------------------
 
 
 FREQUENCIES = {"retries": 5, "work": 90, "backoff": 2, "queue": 40, "exponential": 2, "documents": 900}
@@ -347,7 +332,7 @@ def counts(words: Sequence[str]) -> list[int]:
         ("", ()),
     ],
 )
-def test_keywords_as_written(text: str, keywords: tuple[str, ...]) -> None:
+def test_keywords_as_written(text, keywords):
     assert parse_keywords(text) == keywords
 
 
@@ -368,12 +353,12 @@ def test_keywords_as_written(text: str, keywords: tuple[str, ...]) -> None:
         ("", ()),
     ],
 )
-def test_keywords_from_a_question(query: str, keywords: tuple[str, ...]) -> None:
+def test_keywords_from_a_question(query, keywords):
     """Phrases, then codes, then the rarest words; stop words out, unless they are all there is."""
     assert extract_keywords(query, counts) == keywords
 
 
-def test_at_most_eight_keywords() -> None:
+def test_at_most_eight_keywords():
     asked: list[Sequence[str]] = []
 
     def frequency(words: Sequence[str]) -> list[int]:
@@ -404,7 +389,7 @@ def test_at_most_eight_keywords() -> None:
         ("", ()),
     ],
 )
-def test_names_from_code(text: str, names: tuple[str, ...]) -> None:
+def test_names_from_code(text, names):
     """Functions, identifiers and the words of quoted patterns in order of appearance, each once."""
     assert context_keywords(text) == names
 
@@ -464,11 +449,11 @@ def ranked(corpus: Corpus, query: str, operator: str = "any", scope: Scope = EVE
         ("", "any", set()),
     ],
 )
-def test_a_query_finds(corpus: Corpus, query: str, operator: str, expected: set[int]) -> None:
+def test_a_query_finds(corpus, query, operator, expected):
     assert set(ranked(corpus, query, operator).numbers.tolist()) == expected
 
 
-def test_scopes_frequencies_and_the_very_code(corpus: Corpus) -> None:
+def test_scopes_frequencies_and_the_very_code(corpus):
     assert ranked(corpus, "ACME-INV-49302").numbers[0] == 4
     allowed = np.zeros(len(RECORDS), bool)
     allowed[[1, 3]] = True
@@ -490,7 +475,7 @@ def test_scopes_frequencies_and_the_very_code(corpus: Corpus) -> None:
 
 
 @pytest.mark.parametrize("query", ["retry the pool policy policy", "to be", "'; -- it''s \\ %", "数"])
-def test_the_sql_that_is_shown_gives_the_scores_of_words(corpus: Corpus, query: str) -> None:
+def test_the_sql_that_is_shown_gives_the_scores_of_words(corpus, query):
     scored = corpus.lexical.search(query, EVERYTHING, 100, k1=0.9, b=0.4, operator="any")
     rows = corpus.connection.execute(corpus.lexical.sql(query, k1=0.9, b=0.4, depth=100)).fetchall()
     assert [number for number, _ in rows] == scored.numbers.tolist()
@@ -498,7 +483,7 @@ def test_the_sql_that_is_shown_gives_the_scores_of_words(corpus: Corpus, query: 
     assert corpus.lexical.sql('"pool of" poli*', k1=0.9, b=0.4, depth=1).startswith("-- without the query's 2 phrases")
 
 
-def test_equal_scores_stand_by_number_at_any_depth(tmp_path: Path) -> None:
+def test_equal_scores_stand_by_number_at_any_depth(tmp_path):
     index = build(tmp_path, ["same words here", "other"] * 300).lexical
     for query in ("same", "same words"):
         for depth in (0, 1, 7, 299, 300, 1000):
@@ -507,7 +492,7 @@ def test_equal_scores_stand_by_number_at_any_depth(tmp_path: Path) -> None:
             assert scored.found == 300
 
 
-def test_an_empty_corpus_answers_nothing(tmp_path: Path) -> None:
+def test_an_empty_corpus_answers_nothing(tmp_path):
     for name, texts in (("none", []), ("blank", ["", "  ", "***"])):
         index = build(tmp_path / name, texts)
         for query in ("pool", '"a b" c', "po*", "", "a -b"):
@@ -533,20 +518,17 @@ def test_an_empty_corpus_answers_nothing(tmp_path: Path) -> None:
         ("text", "", []),
     ],
 )
-def test_highlights(corpus: Corpus, query: str, text: str, marked: list[str]) -> None:
+def test_highlights(corpus, query, text, marked):
     spans = corpus.lexical.highlight(query, text)
     assert [text[s.start : s.end] for s in spans] == marked
     assert all(a.end <= b.start for a, b in itertools.pairwise(spans))
     assert all(isinstance(s, Span) for s in spans)
 
 
-# --- lexical build ---------------------------------------------------------------------------------------------------
-
-
 BUILT = [f"word{i % 7} shared Words_of{i % 5} run running runs 数据{i} fooBar-{i}" for i in range(200)]
 
 
-def test_words_made_by_other_rules_are_noticed(tmp_path: Path) -> None:
+def test_words_made_by_other_rules_are_noticed(tmp_path):
     made = build(tmp_path, ["run runs"])
     assert not made.lexical.older
     made.connection.execute("UPDATE words_made_with SET value = '0' WHERE name = 'words'")
@@ -554,6 +536,6 @@ def test_words_made_by_other_rules_are_noticed(tmp_path: Path) -> None:
     assert lexical_build.made_alike(made.connection) is False
 
 
-def test_many_occurrences_in_one_record_are_kept(tmp_path: Path) -> None:
+def test_many_occurrences_in_one_record_are_kept(tmp_path):
     index = build(tmp_path, ["spam " * 70_000, "spam spam", "egg"]).lexical
     assert index.search('"spam spam"', Scope(), 5, k1=0.9, b=0.4, operator="any").numbers.tolist() == [0, 1]

@@ -33,9 +33,6 @@ def three() -> Candidates:
     return Candidates(("a", "b", "c"), documents, documents, np.ones(3, np.int64), np.zeros(3, bool), (keyword, vector))
 
 
-# --- distance -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("metric", "at_half", "distances"),
     [
@@ -45,7 +42,7 @@ def three() -> Candidates:
         ("l2", 0.875, [0.0, math.sqrt(2), 2.0]),
     ],
 )
-def test_distances_of_cosines_1_0_and_minus_1(metric: str, at_half: float, distances: list[float]) -> None:
+def test_distances_of_cosines_1_0_and_minus_1(metric, at_half, distances):
     """The four transforms, what threshold 0.5 means in each, and that a float beyond 1 is taken as 1."""
     assert to_distance([1.0, 0.0, -1.0], metric).tolist() == distances
     assert to_distance([1.0000002, -1.0000002], metric).tolist() == [distances[0], distances[2]]
@@ -55,13 +52,7 @@ def test_distances_of_cosines_1_0_and_minus_1(metric: str, at_half: float, dista
     assert np.isnan(to_distance([math.nan], metric)).all()
 
 
-# --- order and sums -----------------------------------------------------------------------------------------------------
-
-
-# --- cutting ------------------------------------------------------------------------------------------------------------
-
-
-def test_what_a_threshold_keeps() -> None:
+def test_what_a_threshold_keeps():
     cut = to_threshold(three(), "vector", 0.5, "cosine")
     assert cut.column("vector").cut.tolist() == [False, True, True]
     assert cut.column("vector").rank.tolist() == [1, 2, 3]
@@ -83,22 +74,19 @@ def test_what_a_threshold_keeps() -> None:
 
 
 @pytest.mark.parametrize(("threshold", "left"), [("off", 4), (None, 4), (0.25, 3), (0.2500001, 1), (-1, 4), (2, 0)])
-def test_a_fused_list_is_cut_below_its_threshold(threshold: float | str | None, left: int) -> None:
+def test_a_fused_list_is_cut_below_its_threshold(threshold, left):
     assert at_least(np.array([0.5, 0.25, 0.25, -0.5]), threshold) == left
 
 
 @pytest.mark.parametrize("score", [0.0, 1.0, 0.0164, 1 / 61, 3.14159, 1234.56, -0.27, 1e-7, 0.1 + 0.2])
-def test_a_threshold_of_four_figures_keeps_the_score_that_it_is_for(score: float) -> None:
+def test_a_threshold_of_four_figures_keeps_the_score_that_it_is_for(score):
     found = below(score)
     assert found <= score
     assert score - found <= abs(score) / 999
     assert len(f"{found:.12g}".lstrip("-0.").replace(".", "").split("e")[0].rstrip("0")) <= 4
 
 
-# --- agreement ----------------------------------------------------------------------------------------------------------
-
-
-def test_overlap_and_jaccard_count_ids_whatever_their_order() -> None:
+def test_overlap_and_jaccard_count_ids_whatever_their_order():
     assert agreement.overlap("abc", "cad") == 2
     assert agreement.overlap("abc", "cad", depth=1) == 0
     assert agreement.jaccard("abc", "cad") == 0.5
@@ -118,12 +106,9 @@ def test_overlap_and_jaccard_count_ids_whatever_their_order() -> None:
         ("", "a", 0.0),
     ],
 )
-def test_rank_biased_overlap_by_hand_with_p_a_half(first: str, second: str, expected: float) -> None:
+def test_rank_biased_overlap_by_hand_with_p_a_half(first, second, expected):
     assert agreement.rbo(first, second, p=0.5) == pytest.approx(expected, abs=1e-15)
     assert agreement.rbo(second, first, p=0.5) == pytest.approx(expected, abs=1e-15)
-
-
-# --- ranking normalise -----------------------------------------------------------------------------------------------
 
 
 def normalise(name: str, scores: np.ndarray, ranks: np.ndarray, kind: Kind):
@@ -153,7 +138,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "kind", "listed", "expected", "others", "mapped"), CASES)
-def test_each_formula_and_its_degenerate_lists(name, kind, listed, expected, others, mapped) -> None:
+def test_each_formula_and_its_degenerate_lists(name, kind, listed, expected, others, mapped):
     scores = np.array(listed, float)
     own, put = normalise(name, scores, np.arange(1, len(listed) + 1), kind)
     assert own.tolist() == pytest.approx([float(e) for e in expected], abs=1e-15)
@@ -161,7 +146,7 @@ def test_each_formula_and_its_degenerate_lists(name, kind, listed, expected, oth
 
 
 @pytest.mark.parametrize("name", NORMALISERS)
-def test_maps_rise_and_do_not_depend_on_the_order_of_the_rows(name: str) -> None:
+def test_maps_rise_and_do_not_depend_on_the_order_of_the_rows(name):
     rng = np.random.default_rng(7)
     scores = np.sort(rng.normal(1.0, 2.0, 200))[::-1].copy()
     ranks = np.arange(1, 201)

@@ -8,7 +8,6 @@ import io
 import tarfile
 import warnings
 import zipfile
-from pathlib import Path
 
 import pytest
 from file_makers import docx, mail, read, saved, zipped
@@ -20,7 +19,7 @@ from workbench.records import FileStatus
 
 def tar(files: dict[str, bytes], mode: str = "w", links: dict[str, str] | None = None) -> bytes:
     stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]
+    with tarfile.open(fileobj=stream, mode=mode) as archive:
         for name, data in files.items():
             info = tarfile.TarInfo(name)
             info.size = len(data)
@@ -32,7 +31,7 @@ def tar(files: dict[str, bytes], mode: str = "w", links: dict[str, str] | None =
     return stream.getvalue()
 
 
-def test_members_are_documents_with_their_path_in_the_archive(tmp_path: Path) -> None:
+def test_members_are_documents_with_their_path_in_the_archive(tmp_path):
     inner = zipped({"deep/b.md": "# B\n\nwords"})
     file = saved(tmp_path, "a.zip", zipped({"x/a.txt": "first", "in.zip": inner, "w.docx": docx([("", "in word")])}))
     documents, problems = read(file)
@@ -45,18 +44,18 @@ def test_members_are_documents_with_their_path_in_the_archive(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
-def test_a_tar_is_read_through_every_packer(tmp_path: Path, mode: str) -> None:
+def test_a_tar_is_read_through_every_packer(tmp_path, mode):
     name = "a.tar" + mode[1:].replace(":", ".")
     documents, _ = read(saved(tmp_path, name, tar({"a.txt": b"words"}, mode)))
     assert [d.path for d in documents] == [f"{name}!/a.txt"]
 
 
-def test_one_packed_file_is_read_under_the_name_it_had(tmp_path: Path) -> None:
+def test_one_packed_file_is_read_under_the_name_it_had(tmp_path):
     documents, _ = read(saved(tmp_path, "notes.md.gz", gzip.compress(b"# T\n\nwords")))
     assert [(d.path, d.type) for d in documents] == [("notes.md.gz!/notes.md", "markdown")]
 
 
-def test_refused_members_are_named_and_the_others_read(tmp_path: Path) -> None:
+def test_refused_members_are_named_and_the_others_read(tmp_path):
     documents, problems = read(
         saved(tmp_path, "a.tar", tar({"../x.txt": b"no", "ok.txt": b"yes"}, links={"l": "/etc/passwd"}))
     )
@@ -64,7 +63,7 @@ def test_refused_members_are_named_and_the_others_read(tmp_path: Path) -> None:
     assert [str(p).partition(":")[0] for p in problems] == ["../x.txt", "l"]
 
 
-def test_a_bomb_ends_as_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_ends_as_a_sentence(tmp_path, monkeypatch):
     bomb = zipped({"big.txt": b"0" * (40 << 20)})
     with pytest.raises(ReadError, match="200 times"):
         read(saved(tmp_path, "a.zip", bomb))
@@ -73,7 +72,7 @@ def test_a_bomb_ends_as_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         read(saved(tmp_path, "b.tgz", tar({"b.txt": b"x" * (2 << 20)}, "w:gz")))
 
 
-def test_members_and_depth_have_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_members_and_depth_have_limits(tmp_path, monkeypatch):
     data = b"words"
     for level in range(6):
         data = zipped({f"{level}.zip" if level else "a.txt": data, "side.txt": f"level {level}"})
@@ -85,7 +84,7 @@ def test_members_and_depth_have_limits(tmp_path: Path, monkeypatch: pytest.Monke
         read(saved(tmp_path, "b.zip", zipped({f"{n}.txt": "words" for n in range(3)})))
 
 
-def test_an_archive_of_which_nothing_can_be_read_says_why(tmp_path: Path) -> None:
+def test_an_archive_of_which_nothing_can_be_read_says_why(tmp_path):
     with pytest.raises(ReadError, match=r"None of its 2 members could be read: There is no reader for \.mp3") as caught:
         read(saved(tmp_path, "a.zip", zipped({"a.mp3": "x", "b.mp3": "y"})))
     assert caught.value.status is FileStatus.SKIPPED
@@ -93,7 +92,7 @@ def test_an_archive_of_which_nothing_can_be_read_says_why(tmp_path: Path) -> Non
         read(saved(tmp_path, "b.zip", zipped({})))
 
 
-def test_a_message_has_its_headers_its_body_and_its_attachments(tmp_path: Path) -> None:
+def test_a_message_has_its_headers_its_body_and_its_attachments(tmp_path):
     data = mail(
         "Plans",
         "See the file.\n",
@@ -111,12 +110,12 @@ def test_a_message_has_its_headers_its_body_and_its_attachments(tmp_path: Path) 
     assert not problems
 
 
-def test_a_subject_keeps_the_spaces_between_its_encoded_words(tmp_path: Path) -> None:
+def test_a_subject_keeps_the_spaces_between_its_encoded_words(tmp_path):
     raw = b"Subject: aa =?utf-8?b?YWHDnw==?=\n bb =?utf-8?q?c=C3=A9?= =?utf-8?q?d?=\n\nwords"
     assert read(saved(tmp_path, "a.eml", raw))[0][0].title == "aa aaß bb céd"
 
 
-def test_a_mailboxs_messages_are_numbered_and_quoted_from_lines_are_restored(tmp_path: Path) -> None:
+def test_a_mailboxs_messages_are_numbered_and_quoted_from_lines_are_restored(tmp_path):
     line = b"From ada@example.org Tue Oct  1 12:34:56 2024\n"
     box = line + mail("One", ">From here on\n") + b"\n" + line + mail("Two", "words\n", {"a.txt": b"more"})
     documents, _ = read(saved(tmp_path, "a.mbox", box))
@@ -134,12 +133,12 @@ def test_a_mailboxs_messages_are_numbered_and_quoted_from_lines_are_restored(tmp
         b"Subject: a\nContent-Type: text/plain; name*\n\nwords",
     ],
 )  # fmt: skip
-def test_mail_that_breaks_its_own_rules_is_read(tmp_path: Path, raw: bytes) -> None:
+def test_mail_that_breaks_its_own_rules_is_read(tmp_path, raw):
     documents, _ = read(saved(tmp_path, "a.eml", raw))
     assert documents[0].text.strip()
 
 
-def test_attachments_of_the_part_that_is_not_shown_and_messages_in_base64_are_read(tmp_path: Path) -> None:
+def test_attachments_of_the_part_that_is_not_shown_and_messages_in_base64_are_read(tmp_path):
     """Apple Mail puts attachments beside the HTML of an alternative; raw bytes in a header are what people mean by them."""
     attached = "Content-Disposition: attachment; filename="
     inner = base64.encodebytes(b"Subject: Inner\n\nbilge water").decode()
@@ -156,21 +155,18 @@ def test_attachments_of_the_part_that_is_not_shown_and_messages_in_base64_are_re
     assert titles == {"a.eml": "Grüße", "p.csv": "p", "in.eml": "Inner"}
 
 
-def test_the_richer_part_of_a_message_is_read(tmp_path: Path) -> None:
+def test_the_richer_part_of_a_message_is_read(tmp_path):
     data = mail("News", "This is in HTML.\n", {}, f"<p>{'demurrage ' * 40}</p>")
     assert "demurrage" in read(saved(tmp_path, "a.eml", data))[0][0].text
 
 
-def test_compressed_rtf_of_a_message_is_unpacked() -> None:
+def test_compressed_rtf_of_a_message_is_unpacked():
     packed = bytes.fromhex(
         "2d0000002b0000004c5a4675f1c5c7a703000a007263706731323542320af32068656c090020627705b06c647d0a800fa0"
     )
     assert unpacked_rtf(packed) == "hello world\n"
     with pytest.raises(ReadError, match="damaged"):
         unpacked_rtf(packed[:-3])
-
-
-# --- readers archives seen -------------------------------------------------------------------------------------------
 
 
 def named(names: list[bytes]) -> bytes:
@@ -195,15 +191,13 @@ def named(names: list[bytes]) -> bytes:
         (["年度報告.txt", "かいぎのきろく.txt"], "cp932"), (["연간 보고서.txt", "회의록.txt"], "cp949"),
     ],
 )  # fmt: skip
-def test_names_of_members_are_read_in_the_code_page_of_their_program(
-    tmp_path: Path, names: list[str], encoding: str
-) -> None:
+def test_names_of_members_are_read_in_the_code_page_of_their_program(tmp_path, names, encoding):
     documents, problems = read(saved(tmp_path, "a.zip", named([name.encode(encoding) for name in names])))
     assert [d.path for d in documents] == [f"a.zip!/{name}" for name in names]
     assert not problems
 
 
-def test_names_of_two_programs_are_each_read(tmp_path: Path) -> None:
+def test_names_of_two_programs_are_each_read(tmp_path):
     """A member that another program added, or a name that was cut within a character, does not lose the archive."""
     names = [name.encode() for name in ("Übersicht über alles.txt", "Größe.txt", "Maße.txt", "Prüfung.txt")]
     documents, problems = read(saved(tmp_path, "a.zip", named([*names, "Müll.txt".encode("cp1252")])))
@@ -211,7 +205,7 @@ def test_names_of_two_programs_are_each_read(tmp_path: Path) -> None:
     assert not problems
 
 
-def test_members_of_one_name_are_all_read(tmp_path: Path) -> None:
+def test_members_of_one_name_are_all_read(tmp_path):
     """An archive that was added to has the older file first; nothing says which of them is meant."""
     stream = io.BytesIO()
     with warnings.catch_warnings(), zipfile.ZipFile(stream, "w") as archive:
@@ -233,7 +227,7 @@ def test_members_of_one_name_are_all_read(tmp_path: Path) -> None:
         assert not problems
 
 
-def test_an_archive_of_links_alone_is_skipped_and_not_broken(tmp_path: Path) -> None:
+def test_an_archive_of_links_alone_is_skipped_and_not_broken(tmp_path):
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tape:
         info = tarfile.TarInfo("l")
@@ -244,7 +238,7 @@ def test_an_archive_of_links_alone_is_skipped_and_not_broken(tmp_path: Path) -> 
     assert caught.value.status is FileStatus.SKIPPED
 
 
-def test_a_drawing_of_a_program_is_no_archive(tmp_path: Path) -> None:
+def test_a_drawing_of_a_program_is_no_archive(tmp_path):
     parts = {
         "[Content_Types].xml": "<Types/>",
         "_rels/.rels": "<Relationships/>",
@@ -256,13 +250,13 @@ def test_a_drawing_of_a_program_is_no_archive(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".lzma", ".iso", ".deb", ".lz4"])
-def test_packers_that_are_not_read_say_to_unpack(tmp_path: Path, suffix: str) -> None:
+def test_packers_that_are_not_read_say_to_unpack(tmp_path, suffix):
     with pytest.raises(ReadError, match="no reader") as caught:
         read(saved(tmp_path, f"a{suffix}", b"\x5d\x00\x00\x80\x00" + bytes(range(256))))
     assert "Unpack it" in caught.value.remedy
 
 
-def test_a_message_of_apples_program_is_read_without_what_the_program_adds(tmp_path: Path) -> None:
+def test_a_message_of_apples_program_is_read_without_what_the_program_adds(tmp_path):
     message = b"From: ann@x.org\nTo: bob@x.org\nSubject: Rope\n\nIt arrived.\n"
     plist = b'<?xml version="1.0"?><plist version="1.0"><dict><key>flags</key><integer>1</integer></dict></plist>\n'
     (mail,), problems = read(saved(tmp_path, "1.emlx", b"%d      \n%s%s" % (len(message), message, plist)))
@@ -270,7 +264,7 @@ def test_a_message_of_apples_program_is_read_without_what_the_program_adds(tmp_p
     assert not problems
 
 
-def test_why_a_message_was_not_delivered_is_part_of_it(tmp_path: Path) -> None:
+def test_why_a_message_was_not_delivered_is_part_of_it(tmp_path):
     raw = (
         "From: postmaster@x.org\nSubject: Not delivered\nMIME-Version: 1.0\n"
         "Content-Type: multipart/report; boundary=b; report-type=delivery-status\n\n"

@@ -22,8 +22,8 @@ from workbench.records import Chunk, FileStatus
 
 
 def where(document: object, words: str) -> str:
-    start = document.text.index(words)  # type: ignore[attr-defined]
-    return locate(document.places, start, start + len(words))  # type: ignore[attr-defined]
+    start = document.text.index(words)
+    return locate(document.places, start, start + len(words))
 
 
 def chunks_of(file: Path, budget: int = 40) -> list[Chunk]:
@@ -31,7 +31,7 @@ def chunks_of(file: Path, budget: int = 40) -> list[Chunk]:
     return [chunk for item in items if isinstance(item, tuple) for chunk in item[1]]
 
 
-def test_a_word_file_keeps_headings_paragraphs_and_tables_with_their_places(tmp_path: Path) -> None:
+def test_a_word_file_keeps_headings_paragraphs_and_tables_with_their_places(tmp_path):
     """Paragraphs are counted outside of tables, rows inside theirs, as the library counts them."""
     rows = [["Name", "Town"], ["Ada", "London"], ["Émilie", "Paris"]]
     words = [
@@ -52,7 +52,7 @@ def test_a_word_file_keeps_headings_paragraphs_and_tables_with_their_places(tmp_
     assert document.type == "word"
 
 
-def test_notes_comments_text_boxes_and_headers_of_a_word_file_are_read_and_deleted_text_is_not(tmp_path: Path) -> None:
+def test_notes_comments_text_boxes_and_headers_of_a_word_file_are_read_and_deleted_text_is_not(tmp_path):
     ns = (
         'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
         ' xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
@@ -83,7 +83,7 @@ def test_notes_comments_text_boxes_and_headers_of_a_word_file_are_read_and_delet
     assert not problems
 
 
-def test_a_sheets_rows_are_cited_as_the_program_numbers_them_and_chunks_carry_the_header(tmp_path: Path) -> None:
+def test_a_sheets_rows_are_cited_as_the_program_numbers_them_and_chunks_carry_the_header(tmp_path):
     """Rows 1 and 2 are empty; the header stands in the context of every chunk of rows and not in their text."""
     rows: list[list[object]] = [[None], [None], [None, "Product", "Sold"]]
     rows += [[None, f"thing {n} with a long name of many words", n] for n in range(40)]
@@ -108,11 +108,11 @@ def test_a_sheets_rows_are_cited_as_the_program_numbers_them_and_chunks_carry_th
         (0.155, "percent", "15.5%"), (0.1 + 0.2, "", "0.3"), (12.0, "", "12"), (1e300, "", "1e+300"),
     ],
 )  # fmt: skip
-def test_numbers_are_read_as_sheets_show_them(number: float, shown: str, text: str) -> None:
+def test_numbers_are_read_as_sheets_show_them(number, shown, text):
     assert shown_number(number, shown) == text
 
 
-def test_formats_of_numbers_are_told_apart() -> None:
+def test_formats_of_numbers_are_told_apart():
     own = {
         "164": "yyyy\\-mm\\-dd",
         "165": "#,##0.00",
@@ -126,7 +126,7 @@ def test_formats_of_numbers_are_told_apart() -> None:
     assert plain_number(-3.0) == "-3"
 
 
-def test_one_cell_far_out_makes_no_long_line(tmp_path: Path) -> None:
+def test_one_cell_far_out_makes_no_long_line(tmp_path):
     import openpyxl
 
     book = openpyxl.Workbook()
@@ -138,7 +138,7 @@ def test_one_cell_far_out_makes_no_long_line(tmp_path: Path) -> None:
     assert where(document, "last") == "sheet=Sheet&row=1048576"
 
 
-def test_a_books_chapters_come_in_the_order_of_its_spine(tmp_path: Path) -> None:
+def test_a_books_chapters_come_in_the_order_of_its_spine(tmp_path):
     page = "<html><body><h1>{0}</h1><p>words of {0}</p></body></html>"
     file = saved(tmp_path, "a.epub", epub({"z.xhtml": page.format("One"), "a.xhtml": page.format("Two")}, "My book"))
     (document,), _ = read(file)
@@ -147,7 +147,7 @@ def test_a_books_chapters_come_in_the_order_of_its_spine(tmp_path: Path) -> None
     assert (document.title, document.language, document.type) == ("My book", "en", "book")
 
 
-def test_a_book_with_copy_protection_is_named_as_such(tmp_path: Path) -> None:
+def test_a_book_with_copy_protection_is_named_as_such(tmp_path):
     data = epub({"a.xhtml": "garbage"})
     stream = io.BytesIO(data)
     with zipfile.ZipFile(stream, "a") as archive:
@@ -156,14 +156,14 @@ def test_a_book_with_copy_protection_is_named_as_such(tmp_path: Path) -> None:
         read(saved(tmp_path, "a.epub", stream.getvalue()))
 
 
-def test_numbers_of_lists_are_written_as_word_shows_them() -> None:
+def test_numbers_of_lists_are_written_as_word_shows_them():
     kinds = ("decimal", "lowerLetter", "upperRoman", "decimalZero", "chineseCounting")
     assert [formatted(28, kind) for kind in kinds] == ["28", "bb", "XXVIII", "28", "28"]
 
 
 @pytest.mark.parametrize("cut", [30, 200, 2000])
 @pytest.mark.parametrize("kind", ["docx", "pptx", "xlsx", "odt", "epub"])
-def test_a_file_that_ends_too_early_is_named_as_broken(tmp_path: Path, kind: str, cut: int) -> None:
+def test_a_file_that_ends_too_early_is_named_as_broken(tmp_path, kind, cut):
     data = {
         "docx": docx([("", "words")]), "pptx": pptx([("a", "b", "")]), "xlsx": xlsx({"S": [["a"]]}),
         "odt": odt([(0, "words")]), "epub": epub({"a.xhtml": "<p>words</p>"}),
@@ -174,7 +174,7 @@ def test_a_file_that_ends_too_early_is_named_as_broken(tmp_path: Path, kind: str
     assert caught.value.remedy
 
 
-def test_entities_of_a_package_are_not_expanded(tmp_path: Path) -> None:
+def test_entities_of_a_package_are_not_expanded(tmp_path):
     secret = saved(tmp_path, "secret.txt", "SECRET")
     body = (
         f'<!DOCTYPE d [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY s SYSTEM "{secret}">]>'
@@ -185,9 +185,6 @@ def test_entities_of_a_package_are_not_expanded(tmp_path: Path) -> None:
     )
     assert "SECRET" not in document.text
     assert "aaa" not in document.text
-
-
-# --- readers office seen ---------------------------------------------------------------------------------------------
 
 
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -231,7 +228,7 @@ def sections(file: Path) -> list[tuple[str, str]]:
     return [(c.section, c.text.split("\n")[0]) for item in items if isinstance(item, tuple) for c in item[1]]
 
 
-def test_a_level_that_was_left_out_of_a_numbered_list_counts_as_begun(tmp_path: Path) -> None:
+def test_a_level_that_was_left_out_of_a_numbered_list_counts_as_begun(tmp_path):
     levels = "".join(
         f'<w:lvl w:ilvl="{n}"><w:start w:val="1"/><w:numFmt w:val="decimal"/><w:lvlText w:val="{text}"/></w:lvl>'
         for n, text in enumerate(("%1.", "%1.%2.", "%1.%2.%3."))
@@ -246,7 +243,7 @@ def test_a_level_that_was_left_out_of_a_numbered_list_counts_as_begun(tmp_path: 
     assert [line.strip() for line in document.text.strip().split("\n")] == ["1. a", "1.1.1. b", "1.2. c"]
 
 
-def test_a_row_that_starts_late_keeps_its_columns(tmp_path: Path) -> None:
+def test_a_row_that_starts_late_keeps_its_columns(tmp_path):
     def cells(*words: str) -> str:
         return "".join(f"<w:tc>{paragraph(w)}</w:tc>" for w in words)
 
@@ -257,7 +254,7 @@ def test_a_row_that_starts_late_keeps_its_columns(tmp_path: Path) -> None:
     assert document.text == "Name | Town\n| London\n"
 
 
-def test_notes_and_headers_stand_under_no_heading_of_the_body_and_page_numbers_are_none(tmp_path: Path) -> None:
+def test_notes_and_headers_stand_under_no_heading_of_the_body_and_page_numbers_are_none(tmp_path):
     styles = f'<w:styles {WORD}><w:style w:styleId="H"><w:name w:val="heading 1"/></w:style></w:styles>'
     head = f"<w:hdr {WORD}>{paragraph('On every page')}</w:hdr>"
     foot = f"<w:ftr {WORD}>{paragraph('17')}</w:ftr>"
@@ -266,7 +263,7 @@ def test_notes_and_headers_stand_under_no_heading_of_the_body_and_page_numbers_a
     assert sections(file) == [("Last chapter", "# Last chapter"), ("", "On every page")]
 
 
-def test_text_that_word_does_not_show_is_left_out_and_said_to_be_there(tmp_path: Path) -> None:
+def test_text_that_word_does_not_show_is_left_out_and_said_to_be_there(tmp_path):
     file = saved(tmp_path, "a.docx", word(paragraph("seen") + paragraph("unseen", run="<w:vanish/>")))
     (document,), _ = read(file)
     assert document.text == "seen\n"
@@ -275,7 +272,7 @@ def test_text_that_word_does_not_show_is_left_out_and_said_to_be_there(tmp_path:
     assert "hidden" not in plain.metadata
 
 
-def test_an_office_file_that_was_saved_as_xml_is_read_as_one(tmp_path: Path) -> None:
+def test_an_office_file_that_was_saved_as_xml_is_read_as_one(tmp_path):
     source = zipfile.ZipFile(io.BytesIO(docx([("Heading 1", "Scope"), ("", "First words.")])))
 
     def part(name: str) -> str:
@@ -291,19 +288,19 @@ def test_an_office_file_that_was_saved_as_xml_is_read_as_one(tmp_path: Path) -> 
     assert locate(document.places, document.text.index("First"), len(document.text)) == "paragraph=2"
 
 
-def test_a_table_in_a_text_box_has_no_bars_behind_its_last_words(tmp_path: Path) -> None:
+def test_a_table_in_a_text_box_has_no_bars_behind_its_last_words(tmp_path):
     row = f"<w:tr><w:tc>{paragraph('in a box')}</w:tc><w:tc>{paragraph('')}</w:tc></w:tr>"
     box = f"<w:p><w:r><w:txbxContent><w:tbl>{row}</w:tbl></w:txbxContent></w:r></w:p>"
     (document,), _ = read(saved(tmp_path, "a.docx", word(box)))
     assert document.text == "in a box\n"
 
 
-def test_a_slide_without_a_title_is_not_put_under_the_title_of_the_one_before(tmp_path: Path) -> None:
+def test_a_slide_without_a_title_is_not_put_under_the_title_of_the_one_before(tmp_path):
     file = saved(tmp_path, "a.pptx", pptx([("One", "alpha", ""), ("", "beta", "")]))
     assert sections(file) == [("One", "# One"), ("", "beta")]
 
 
-def test_hidden_slides_are_read_and_said_to_be_hidden(tmp_path: Path) -> None:
+def test_hidden_slides_are_read_and_said_to_be_hidden(tmp_path):
     data = changed(
         pptx([("One", "alpha", ""), ("Two", "beta", "")]), "ppt/slides/slide2.xml",
         lambda xml: xml.replace("<p:sld ", '<p:sld show="0" ', 1),
@@ -313,7 +310,7 @@ def test_hidden_slides_are_read_and_said_to_be_hidden(tmp_path: Path) -> None:
     assert document.metadata["hidden"] == "slides 2"
 
 
-def test_numbered_paragraphs_of_a_slide_have_their_numbers(tmp_path: Path) -> None:
+def test_numbered_paragraphs_of_a_slide_have_their_numbers(tmp_path):
     numbered = '<a:pPr><a:buAutoNum type="alphaLcParenR" startAt="2"/></a:pPr>'
     data = changed(
         pptx([("One", "x\ny\nz", "")]), "ppt/slides/slide1.xml",
@@ -323,7 +320,7 @@ def test_numbered_paragraphs_of_a_slide_have_their_numbers(tmp_path: Path) -> No
     assert document.text == "# One\n\nb) x\nc) y\nz\n"
 
 
-def test_a_charts_series_are_read_with_their_categories_and_numbers(tmp_path: Path) -> None:
+def test_a_charts_series_are_read_with_their_categories_and_numbers(tmp_path):
     from pptx import Presentation
     from pptx.chart.data import CategoryChartData
     from pptx.enum.chart import XL_CHART_TYPE
@@ -339,7 +336,7 @@ def test_a_charts_series_are_read_with_their_categories_and_numbers(tmp_path: Pa
     assert "Harvest: North 1.5, South 20" in documents[0].text
 
 
-def test_text_boxes_on_a_sheet_are_read_after_its_rows(tmp_path: Path) -> None:
+def test_text_boxes_on_a_sheet_are_read_after_its_rows(tmp_path):
     spaces = 'xmlns:x="urn:x" xmlns:a="urn:a"'
     words = "<a:p><a:r><a:t>Not </a:t></a:r><a:r><a:t>audited</a:t></a:r></a:p>"
     box = f"<x:wsDr {spaces}><x:sp><x:txBody>{words}</x:txBody></x:sp></x:wsDr>"
@@ -351,7 +348,7 @@ def test_text_boxes_on_a_sheet_are_read_after_its_rows(tmp_path: Path) -> None:
     assert locate(document.places, document.text.index("Not"), len(document.text)) == "sheet=Sales"
 
 
-def test_hidden_sheets_rows_and_columns_are_read_and_said_to_be_hidden(tmp_path: Path) -> None:
+def test_hidden_sheets_rows_and_columns_are_read_and_said_to_be_hidden(tmp_path):
     import openpyxl
 
     book = openpyxl.load_workbook(io.BytesIO(xlsx({"Sales": [["a", "b"], [1, 2]], "Costs": [["c", "d"], [3, 4]]})))
@@ -364,7 +361,7 @@ def test_hidden_sheets_rows_and_columns_are_read_and_said_to_be_hidden(tmp_path:
     assert locate(document.places, document.text.index("3 |"), len(document.text)) == "sheet=Costs&row=2"
 
 
-def test_numbered_lists_of_an_opendocument_text_have_their_numbers(tmp_path: Path) -> None:
+def test_numbered_lists_of_an_opendocument_text_have_their_numbers(tmp_path):
     """The second paragraph of an item has none; a list that goes on counts on; bullets stay bullets."""
     style = (
         '<text:list-style style:name="L"><text:list-level-style-number text:level="1" style:num-suffix="." style:num-format="1"/>'
@@ -388,7 +385,7 @@ def test_numbered_lists_of_an_opendocument_text_have_their_numbers(tmp_path: Pat
     ]  # fmt: skip
 
 
-def test_heads_and_feet_of_an_opendocument_text_come_once_at_its_end(tmp_path: Path) -> None:
+def test_heads_and_feet_of_an_opendocument_text_come_once_at_its_end(tmp_path):
     master = "<style:master-page style:name='{}'><style:header><text:p>Minutes</text:p></style:header>"
     master += "<style:footer><text:p>3</text:p></style:footer></style:master-page>"
     data = changed(
@@ -403,7 +400,7 @@ def test_heads_and_feet_of_an_opendocument_text_come_once_at_its_end(tmp_path: P
     assert locate(document.places, document.text.index("Minutes"), len(document.text)) == "header=1"
 
 
-def test_hidden_sheets_of_an_opendocument_workbook_are_said_to_be_hidden(tmp_path: Path) -> None:
+def test_hidden_sheets_of_an_opendocument_workbook_are_said_to_be_hidden(tmp_path):
     style = (
         '<style:style style:name="h" style:family="table"><style:table-properties table:display="false"/></style:style>'
     )
@@ -417,14 +414,14 @@ def test_hidden_sheets_of_an_opendocument_workbook_are_said_to_be_hidden(tmp_pat
     assert document.metadata["hidden"] == "sheet Costs"
 
 
-def test_a_star_inside_a_group_of_rtf_hides_nothing(tmp_path: Path) -> None:
+def test_a_star_inside_a_group_of_rtf_hides_nothing(tmp_path):
     """Only at a group's start does it mean that a reader may pass over what it does not know."""
     text = r"{\rtf1\ansi{\f0\*\cs7 The quick fox}{" + "\n" + r"\*\unknown not read}{\*\generator neither}\par}"
     (document,), _ = read(saved(tmp_path, "a.rtf", text))
     assert document.text == "The quick fox\n"
 
 
-def test_an_office_file_as_xml_counts_for_what_may_be_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_office_file_as_xml_counts_for_what_may_be_unpacked(tmp_path, monkeypatch):
     """Each part carries all namespaces of the whole: a small file comes to many times its size."""
     mark = 'xmlns:pkg="http://schemas.microsoft.com/office/2006/xmlPackage"'
     names = " ".join(f'xmlns:n{n}="urn:a:name:space:of:some:length:{n}"' for n in range(300))
@@ -443,9 +440,7 @@ def test_an_office_file_as_xml_counts_for_what_may_be_unpacked(tmp_path: Path, m
         ("a.pptx", pptx([("One.", "Two.", ""), ("Three.", "Four.", "")]), "ppt/slides/slide1.xml"),
     ],
 )
-def test_a_part_that_is_cut_short_is_named_while_the_rest_is_read(
-    tmp_path: Path, name: str, data: bytes, part: str
-) -> None:
+def test_a_part_that_is_cut_short_is_named_while_the_rest_is_read(tmp_path, name, data, part):
     """Reading mends what it can; that words are missing must not be silent. A whole file, and a DOCTYPE, say nothing."""
     (whole,), nothing = read(saved(tmp_path, name, data))
     short = changed(data, part, lambda xml: xml[: xml.index("Two.")])
@@ -464,7 +459,7 @@ def test_a_part_that_is_cut_short_is_named_while_the_rest_is_read(
     ]
 
 
-def test_a_page_that_word_saved_in_one_file_is_read_whatever_its_name(tmp_path: Path) -> None:
+def test_a_page_that_word_saved_in_one_file_is_read_whatever_its_name(tmp_path):
     raw = (
         'MIME-Version: 1.0\nContent-Type: multipart/related; boundary="b"\n\n'
         "--b\nContent-Type: text/html\n\n<p>The <b>plan</b>.</p>\n--b--\n"
@@ -472,9 +467,6 @@ def test_a_page_that_word_saved_in_one_file_is_read_whatever_its_name(tmp_path: 
     (page,), problems = read(saved(tmp_path, "plan.doc", raw))
     assert (page.text, page.type) == ("The plan.\n", "html")
     assert [p.reason for p in problems] == ["It is not .doc, despite its name: it was read as mail"]
-
-
-# --- readers opendocument --------------------------------------------------------------------------------------------
 
 
 TABLE = [["", "Tons"], ["East", "1.5"], ["West", "2.5"]]
@@ -536,25 +528,25 @@ def deck_with(inner: Any) -> bytes:
         ("a.fodp", odp([("Winter", "It is cold.", "Say it slowly."), ("Spring", "It thaws.", "")])),
     ],
 )
-def test_a_file_in_one_piece_is_read_as_the_package_it_stands_for(tmp_path: Path, name: str, package: bytes) -> None:
+def test_a_file_in_one_piece_is_read_as_the_package_it_stands_for(tmp_path, name, package):
     (one,), problems = read(saved(tmp_path, name, flat(package)))
     (whole,), _ = read(saved(tmp_path, name.replace(".f", "."), package))
     assert (one.text, one.type, one.places, problems) == (whole.text, whole.type, whole.places, [])
 
 
-def test_one_in_one_piece_that_is_broken_is_named(tmp_path: Path) -> None:
+def test_one_in_one_piece_that_is_broken_is_named(tmp_path):
     data = b'<?xml version="1.0"?><office:document xmlns:office="x" office:mimetype="y"></office:document>'
     with pytest.raises(ReadError, match="it has no body"):
         read(saved(tmp_path, "a.fodt", data))
 
 
-def test_a_chart_on_a_slide_is_read_with_its_numbers(tmp_path: Path) -> None:
+def test_a_chart_on_a_slide_is_read_with_its_numbers(tmp_path):
     (deck,), _ = read(saved(tmp_path, "a.odp", deck_with(drawn_chart())))
     assert deck.text == "Catch of the year\nTons: East 1.5, West 2.5\n"
     assert [place.locator for place in deck.places] == ["slide=1"]
 
 
-def test_a_chart_in_a_text_stands_at_its_paragraph(tmp_path: Path) -> None:
+def test_a_chart_in_a_text_stands_at_its_paragraph(tmp_path):
     document = OpenDocumentText()
     document.text.addElement(text.P(text="Before."))
     paragraph, frame = text.P(text="See the chart:"), draw.Frame()
@@ -566,14 +558,14 @@ def test_a_chart_in_a_text_stands_at_its_paragraph(tmp_path: Path) -> None:
     assert found.places[-1].locator == "paragraph=2"
 
 
-def test_a_text_of_another_file_is_read_where_it_is_shown(tmp_path: Path) -> None:
+def test_a_text_of_another_file_is_read_where_it_is_shown(tmp_path):
     inner = OpenDocumentText()
     inner.text.addElement(text.P(text="Text of another file."))
     (deck,), _ = read(saved(tmp_path, "a.odp", deck_with(inner)))
     assert deck.text == "Text of another file.\n"
 
 
-def test_a_formula_is_read_as_its_signs(tmp_path: Path) -> None:
+def test_a_formula_is_read_as_its_signs(tmp_path):
     content = (
         '<o:document-content xmlns:o="o" xmlns:t="t" xmlns:d="d" xmlns:x="x"><o:body><o:text><t:p>Area:<d:frame>'
         '<d:object x:href="./Object 1"/></d:frame></t:p></o:text></o:body></o:document-content>'

@@ -7,7 +7,6 @@ import io
 import shutil
 import struct
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import file_makers as make
@@ -21,7 +20,7 @@ from workbench.ingest import ReadError
 from workbench.records import FileStatus
 
 
-def test_slides_are_those_of_the_last_save(tmp_path: Path) -> None:
+def test_slides_are_those_of_the_last_save(tmp_path):
     data = make.ppt(
         [("Now", "the heron\rthe weir", "said"), ("Second", "Ωmega", "")], before=[("Old", "the newt", "unsaid")]
     )
@@ -40,14 +39,14 @@ def test_slides_are_those_of_the_last_save(tmp_path: Path) -> None:
         (make.ole({"PowerPoint Document": b"junk"}), "broken"),
     ],
 )
-def test_slides_that_cannot_be_read_are_named(tmp_path: Path, data: bytes, told: str) -> None:
+def test_slides_that_cannot_be_read_are_named(tmp_path, data, told):
     with pytest.raises(ReadError, match=told) as caught:
         read(saved(tmp_path, "a.ppt", data))
     assert caught.value.remedy
 
 
 @pytest.mark.parametrize("at", range(0, 4000, 97))
-def test_a_damaged_presentation_ends_in_words_or_a_sentence(tmp_path: Path, at: int) -> None:
+def test_a_damaged_presentation_ends_in_words_or_a_sentence(tmp_path, at):
     data = bytearray(make.ppt([("One", "two", "three"), ("Four", "five", "")], before=[("x", "y", "")]))
     data[512 + at % (len(data) - 512)] ^= 0xFF
     with contextlib.suppress(ReadError):
@@ -55,7 +54,7 @@ def test_a_damaged_presentation_ends_in_words_or_a_sentence(tmp_path: Path, at: 
         assert all(document.text.strip() for document in documents)
 
 
-def test_a_slide_that_is_listed_without_end_is_broken(tmp_path: Path) -> None:
+def test_a_slide_that_is_listed_without_end_is_broken(tmp_path):
     """A thousand slides of a small file may be one and the same, whose words would be read a thousand times."""
     data = make.ppt([("a", "long " * 2000, ""), *(("b", "", "") for _ in range(1000))])
     for number in range(3, 1003):  # the list's entries name the objects of the slides
@@ -66,16 +65,14 @@ def test_a_slide_that_is_listed_without_end_is_broken(tmp_path: Path) -> None:
         read(saved(tmp_path, "a.ppt", data))
 
 
-def test_messages_inside_a_message_count_for_what_may_be_unpacked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_inside_a_message_count_for_what_may_be_unpacked(tmp_path, monkeypatch):
     inner = make.msg_streams("Re", "inner " * 200_000, inside=True)
     monkeypatch.setenv("WORKBENCH_MAX_UNPACKED_MB", "1")
     with pytest.raises(ReadError, match="max_unpacked_mb"):
         read(saved(tmp_path, "m.msg", make.msg("Outer", "outer", {"Re": inner})))
 
 
-def test_what_a_message_holds_is_counted_and_named_apart(tmp_path: Path) -> None:
+def test_what_a_message_holds_is_counted_and_named_apart(tmp_path):
     inner = make.msg_streams("Re: a/b", "inner", {"n.txt": b"deep"}, inside=True)
     data = make.msg("Outer", "outer", {"Re: a/b": inner, "a.txt": b"one", "a.txt ": b"two", "thing": {"x": b"1"}})
     documents, problems = read(saved(tmp_path, "m.msg", data))
@@ -89,7 +86,7 @@ def test_what_a_message_holds_is_counted_and_named_apart(tmp_path: Path) -> None
     ]
 
 
-def test_messages_may_not_lie_too_deep(tmp_path: Path) -> None:
+def test_messages_may_not_lie_too_deep(tmp_path):
     streams = make.msg_streams("last", "bottom", inside=True)
     for number in range(8):
         streams = make.msg_streams(f"m{number}", f"body {number}", {f"m{number}": streams}, inside=number < 7)
@@ -98,7 +95,7 @@ def test_messages_may_not_lie_too_deep(tmp_path: Path) -> None:
     assert any("max_nesting" in p.reason for p in problems)
 
 
-def test_an_outlook_message_in_a_mail_in_an_archive(tmp_path: Path) -> None:
+def test_an_outlook_message_in_a_mail_in_an_archive(tmp_path):
     held = mail("Forwarded", "see below", {"old.msg": make.msg("Old", "the words")})
     documents, _ = read(saved(tmp_path, "a.zip", zipped({"box/m.eml": held})))
     assert [d.path for d in documents] == ["a.zip!/box/m.eml", "a.zip!/box/m.eml!/old.msg"]
@@ -123,16 +120,14 @@ BINARY = (
         ("a.wps", b"\x00\x01\x02", "no reader for .wps"),
     ],
 )
-def test_what_is_not_read_is_skipped_with_what_to_do(tmp_path: Path, name: str, data: bytes, told: str) -> None:
+def test_what_is_not_read_is_skipped_with_what_to_do(tmp_path, name, data, told):
     with pytest.raises(ReadError, match=told) as caught:
         read(saved(tmp_path, name, data))
     assert caught.value.status is FileStatus.SKIPPED
     assert caught.value.remedy
 
 
-def test_comments_of_an_old_workbook_are_read_after_their_sheet(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_comments_of_an_old_workbook_are_read_after_their_sheet(tmp_path, monkeypatch):
     opened = xlrd.open_workbook
 
     def with_notes(**how: Any) -> Any:
@@ -163,7 +158,7 @@ def with_comment(workbook: bytes) -> bytes:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice writes these files, and is not installed")
 @pytest.mark.parametrize("kind", ["ppt", "doc", "xls"])
-def test_what_another_program_saved_in_the_old_format_reads_like_the_new_one(tmp_path: Path, kind: str) -> None:
+def test_what_another_program_saved_in_the_old_format_reads_like_the_new_one(tmp_path, kind):
     made = {
         "ppt": pptx([("One", "the heron", "said of it"), ("Zwei", "ein Wehr über 5 €", ""), ("Three", "more", "")]),
         "doc": docx([("Heading 1", "Plan"), ("", "A heron über dem Wehr.")], [["Item", "Price"], ["Rope", "12"]]),
@@ -190,7 +185,7 @@ def test_what_another_program_saved_in_the_old_format_reads_like_the_new_one(tmp
         assert old.places == new.places
 
 
-def test_text_behind_a_table_whose_last_cell_is_empty_is_read(tmp_path: Path) -> None:
+def test_text_behind_a_table_whose_last_cell_is_empty_is_read(tmp_path):
     (document,), _ = read(
         saved(tmp_path, "a.doc", make.doc(["before", "a\x07\x07\x07", "after the table", "and more"]))
     )

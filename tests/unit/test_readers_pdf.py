@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from corpus_files import write_files
@@ -35,7 +34,7 @@ def placed(lines: list[tuple[int, int, str]]) -> bytes:
     return data[:start] + body + data[end:]
 
 
-def test_columns_that_were_drawn_line_by_line_are_read_one_after_the_other(tmp_path: Path) -> None:
+def test_columns_that_were_drawn_line_by_line_are_read_one_after_the_other(tmp_path):
     rows = [(40, 740, "A title that runs over both of the columns of this page, from one edge to the other")]
     for n in range(12):
         rows += [(40, 700 - 16 * n, f"{LEFT[n % 3]} {n}"), (320, 700 - 16 * n, f"{RIGHT[n % 3]} {n}")]
@@ -46,7 +45,7 @@ def test_columns_that_were_drawn_line_by_line_are_read_one_after_the_other(tmp_p
     assert lines[13:25] == [f"{RIGHT[n % 3]} {n}" for n in range(12)]
 
 
-def test_a_table_of_two_columns_keeps_its_rows(tmp_path: Path) -> None:
+def test_a_table_of_two_columns_keeps_its_rows(tmp_path):
     rows = []
     for n in range(14):
         rows += [
@@ -73,11 +72,11 @@ def test_a_table_of_two_columns_keeps_its_rows(tmp_path: Path) -> None:
         ("state\u00ad\nment", "statement"), ("covid-\n19 and", "covid-19 and"), ("a - b\n- c", "a - b\n- c"),
     ],
 )  # fmt: skip
-def test_words_broken_at_a_lines_end_are_joined_and_hyphens_that_belong_stay(page: str, text: str) -> None:
+def test_words_broken_at_a_lines_end_are_joined_and_hyphens_that_belong_stay(page, text):
     assert join_words([page]) == [text]
 
 
-def test_running_heads_stay_once_and_page_numbers_go() -> None:
+def test_running_heads_stay_once_and_page_numbers_go():
     pages = [f"Annual report of the society\nBody {n * 7} words\nmore\nPage {n} of 6" for n in range(1, 7)]
     assert without_furniture(pages) == [
         "Annual report of the society\nBody 7 words\nmore", *(f"Body {n * 7} words\nmore" for n in range(2, 7)),
@@ -92,11 +91,11 @@ def test_running_heads_stay_once_and_page_numbers_go() -> None:
         ["Head of the page\nwords"] * 3,  # too few pages to tell
     ],
 )
-def test_what_may_be_content_stays(pages: list[str]) -> None:
+def test_what_may_be_content_stays(pages):
     assert without_furniture(pages) == pages
 
 
-def test_pages_that_are_pictures_are_named(tmp_path: Path) -> None:
+def test_pages_that_are_pictures_are_named(tmp_path):
     data = pdf(["words on a page", "x"])
     image = (
         b"99 0 obj\n<< /Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8"
@@ -113,7 +112,7 @@ def test_pages_that_are_pictures_are_named(tmp_path: Path) -> None:
     assert [p.reason for p in problems] == ["1 of its 2 pages are pictures without text: 2"]
 
 
-def test_a_text_that_is_called_a_pdf_is_read_and_the_report_says_so(tmp_path: Path) -> None:
+def test_a_text_that_is_called_a_pdf_is_read_and_the_report_says_so(tmp_path):
     (document,), problems = read(saved(tmp_path, "a.pdf", "<html><body><p>Not found</p></body></html>"))
     assert document.type == "html"
     assert problems[0].reason == "It is not .pdf, despite its name: it was read as html"
@@ -148,7 +147,7 @@ def drawn(lines: Sequence[tuple[int, int, int, str]]) -> str:
     return "BT " + "".join(f"/F1 {size} Tf 1 0 0 1 {x} {y} Tm ({words}) Tj " for x, y, size, words in lines) + "ET"
 
 
-def test_a_raised_digit_behind_a_number_is_no_digit_of_it(tmp_path: Path) -> None:
+def test_a_raised_digit_behind_a_number_is_no_digit_of_it(tmp_path):
     """The mark of a footnote makes no other figure; numbers that are set in one size stay whole."""
     stream = "BT /F1 12 Tf 1 0 0 1 40 700 Tm (8,935,112) Tj /F1 7 Tf 5 Ts (3) Tj 0 Ts /F1 12 Tf ( people and 2024 cars) Tj ET"
     (document,), _ = read(saved(tmp_path, "a.pdf", made(stream)))
@@ -159,12 +158,12 @@ def test_a_raised_digit_behind_a_number_is_no_digit_of_it(tmp_path: Path) -> Non
     "title",
     ["(anonymous)", "Untitled document", "Slide 1", "PowerPoint Presentation", "Microsoft Word - a.doc", "x.pdf"],
 )
-def test_titles_that_programs_put_into_every_file_are_none(title: str) -> None:
+def test_titles_that_programs_put_into_every_file_are_none(title):
     assert useful_title(title) == ""
     assert useful_title("Anonymous  sources of a book") == "Anonymous sources of a book"
 
 
-def test_remarks_come_after_the_words_of_their_page_with_their_author(tmp_path: Path) -> None:
+def test_remarks_come_after_the_words_of_their_page_with_their_author(tmp_path):
     box = "/Rect [10 10 30 30]"
     notes = [
         f"<< /Type /Annot /Subtype /Text {box} /Contents (Please check this) /T (Ada) >>",
@@ -175,7 +174,7 @@ def test_remarks_come_after_the_words_of_their_page_with_their_author(tmp_path: 
     assert document.text == "Words of the page\n\nAda: Please check this\nGood point"
 
 
-def test_filled_fields_are_read_with_their_names_and_empty_ones_are_not(tmp_path: Path) -> None:
+def test_filled_fields_are_read_with_their_names_and_empty_ones_are_not(tmp_path):
     kind = "/Type /Annot /Subtype /Widget /Rect [10 10 90 30]"
     fields = [
         f"<< {kind} /FT /Tx /T (f1) /TU (Name) /V (Ada Lovelace) >>",
@@ -187,7 +186,7 @@ def test_filled_fields_are_read_with_their_names_and_empty_ones_are_not(tmp_path
     assert document.text == "Form\n\nName: Ada Lovelace\nMember: Yes"
 
 
-def test_a_file_that_is_pinned_to_a_page_is_a_document_of_its_own(tmp_path: Path) -> None:
+def test_a_file_that_is_pinned_to_a_page_is_a_document_of_its_own(tmp_path):
     file = "<< /Type /Filespec /F (n.txt) /EF << /F 6 0 R >> >>"
     pin = f"<< /Type /Annot /Subtype /FileAttachment /Rect [10 10 30 30] /FS {file} >>"
     documents, _ = read(saved(tmp_path, "a.pdf", made(drawn([(40, 700, 12, "Page")]), [pin])))
@@ -197,22 +196,19 @@ def test_a_file_that_is_pinned_to_a_page_is_a_document_of_its_own(tmp_path: Path
     ]
 
 
-def test_a_pinned_file_that_lies_elsewhere_is_told_and_its_page_is_read(tmp_path: Path) -> None:
+def test_a_pinned_file_that_lies_elsewhere_is_told_and_its_page_is_read(tmp_path):
     pin = "<< /Type /Annot /Subtype /FileAttachment /Rect [10 10 30 30] /FS << /Type /Filespec /F (n.txt) >> >>"
     (document,), (told,) = read(saved(tmp_path, "a.pdf", made(drawn([(40, 700, 12, "Page")]), [pin])))
     assert document.text == "Page"
     assert "'n.txt'" in told.reason
 
 
-# --- ingest pdf ------------------------------------------------------------------------------------------------------
-
-
 PAGES = ["First page of four words\nGoals\nwe want this", "", "Third page\nhas two lines"]
 
 
-def test_pages_keep_their_number(tmp_path: Path) -> None:
+def test_pages_keep_their_number(tmp_path):
     file = write_files(tmp_path, {"a.pdf": pdf(PAGES)}) / "a.pdf"
-    ((document, chunks),) = cut_file(found(file), FileRules(), count_words)  # type: ignore[misc]
+    ((document, chunks),) = cut_file(found(file), FileRules(), count_words)
     assert document.type == "pdf"
     assert len(document.page_starts) == 3
     assert [document.text[start:].split("\n")[0] for start in document.page_starts[::2]] == [
@@ -223,9 +219,9 @@ def test_pages_keep_their_number(tmp_path: Path) -> None:
     assert [(c.page, c.text.split("\n")[0]) for c in chunks] == [(1, "First page of four words"), (3, "Third page")]
 
 
-def test_bookmarks_are_sections_where_their_title_stands(tmp_path: Path) -> None:
+def test_bookmarks_are_sections_where_their_title_stands(tmp_path):
     file = write_files(tmp_path, {"a.pdf": pdf(PAGES, [("Goals", 0), ("Absent", 2)])}) / "a.pdf"
-    ((_, chunks),) = cut_file(found(file), FileRules(), count_words, budget=16)  # type: ignore[misc]
+    ((_, chunks),) = cut_file(found(file), FileRules(), count_words, budget=16)
     assert [(c.section, c.text.split("\n")[0]) for c in chunks] == [
         ("", "First page of four words"), ("Goals", "Goals"), ("Absent", "Third page"),
     ]  # fmt: skip
@@ -235,13 +231,13 @@ def test_bookmarks_are_sections_where_their_title_stands(tmp_path: Path) -> None
     ("data", "words"),
     [(pdf(["", ""]), "no text on any page"), (pdf(["x"], encrypt=True), "password"), (pdf(["x"])[:60], "broken")],
 )
-def test_a_pdf_that_gives_nothing_is_named_as_what_it_is(tmp_path: Path, data: bytes, words: str) -> None:
+def test_a_pdf_that_gives_nothing_is_named_as_what_it_is(tmp_path, data, words):
     file = write_files(tmp_path, {"a.pdf": data}) / "a.pdf"
     with pytest.raises(ReadError, match=words) as caught:
         documents(file)
     assert caught.value.remedy
 
 
-def test_a_pdf_is_known_by_its_content(tmp_path: Path) -> None:
+def test_a_pdf_is_known_by_its_content(tmp_path):
     file = write_files(tmp_path, {"a.txt": pdf(["hello there"])}) / "a.txt"
     assert documents(file)[0].text == "hello there"

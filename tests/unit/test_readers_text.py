@@ -35,7 +35,7 @@ def chunks_of(file: Path, budget: int) -> tuple[Chunk, ...]:
 
 def headings(file: Path) -> list[tuple[int, str]]:
     (item,) = read_documents(found(file), FileRules())
-    return [(s.level, s.title) for s in item.outline.sections]  # type: ignore[union-attr]
+    return [(s.level, s.title) for s in item.outline.sections]
 
 
 RTF = rb"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fcharset0 Arial;}{\f1\fcharset204 Arial Cyr;}{\f2\fcharset128 MS;}}
@@ -45,7 +45,7 @@ RTF = rb"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fcharset0 Arial;}{\f1\fcha
 \trowd\intbl a\cell b\cell\row\trowd\intbl 1\cell 2\cell\row\pard end\par}"""
 
 
-def test_rtf_is_read_in_the_code_page_of_each_font(tmp_path: Path) -> None:
+def test_rtf_is_read_in_the_code_page_of_each_font(tmp_path):
     """Cyrillic, and Japanese whose second byte is a plain letter; pictures, hidden text and field codes are not there."""
     (document,), problems = read(saved(tmp_path, "a.rtf", RTF))
     assert document.text == (
@@ -60,13 +60,13 @@ def test_rtf_is_read_in_the_code_page_of_each_font(tmp_path: Path) -> None:
     "data",
     [b"{\\rtf1 no end", b"{\\rtf1 {\\b x}}} trailing}", b"{\\rtf1\\bin99999 x}", b"{\\rtf1 \\u-10179?\\u-8704?}"],
 )
-def test_broken_rtf_gives_what_is_there_or_a_reason(tmp_path: Path, data: bytes) -> None:
+def test_broken_rtf_gives_what_is_there_or_a_reason(tmp_path, data):
     with contextlib.suppress(ReadError):
         documents, _ = read(saved(tmp_path, "a.rtf", data))
         assert documents[0].text.strip()
 
 
-def test_a_row_of_a_table_is_a_line_of_the_text_and_chunks_carry_the_header(tmp_path: Path) -> None:
+def test_a_row_of_a_table_is_a_line_of_the_text_and_chunks_carry_the_header(tmp_path):
     """A quoted cell may hold delimiters, quotes and line ends; row, line and place are one number."""
     rows = "".join(f'{n},"says ""{n}"", on\ntwo lines",x\n' for n in range(30))
     file = saved(tmp_path, "a.csv", f"id,words,kind\n{rows}")
@@ -83,7 +83,7 @@ def test_a_row_of_a_table_is_a_line_of_the_text_and_chunks_carry_the_header(tmp_
     ("text", "sign"),
     [("a;b\n1,5;2\n", ";"), ("a\tb, c\n1\t2\n", "\t"), ("a|b\n1|2\n", "|"), ("words\nonly\n", ","), ("a,b\n", ",")],
 )
-def test_the_delimiter_is_told_from_the_first_lines(text: str, sign: str) -> None:
+def test_the_delimiter_is_told_from_the_first_lines(text, sign):
     assert find_delimiter(text) == sign
 
 
@@ -94,11 +94,11 @@ def test_the_delimiter_is_told_from_the_first_lines(text: str, sign: str) -> Non
         ([["only", "one"]], -1), ([["Name"], ["Ada"]], 0),
     ],
 )  # fmt: skip
-def test_the_header_of_a_table_is_told_by_its_look(rows: list[list[str]], header: int) -> None:
+def test_the_header_of_a_table_is_told_by_its_look(rows, header):
     assert find_header(rows) == header
 
 
-def test_a_json_array_of_records_is_read_as_records_and_other_json_keeps_its_lines(tmp_path: Path) -> None:
+def test_a_json_array_of_records_is_read_as_records_and_other_json_keeps_its_lines(tmp_path):
     records = [
         {"id": "a", "text": "first"},
         {"id": "a", "text": "twice"},
@@ -116,7 +116,7 @@ def test_a_json_array_of_records_is_read_as_records_and_other_json_keeps_its_lin
     assert broken.text == "{not json"
 
 
-def test_xml_gives_words_with_the_lines_of_the_file(tmp_path: Path) -> None:
+def test_xml_gives_words_with_the_lines_of_the_file(tmp_path):
     body = '<?xml version="1.0" encoding="iso-8859-1"?>\n<r xml:lang="fr">\n<title>Été</title>\n<p>a <b>bold</b> word</p>\n'
     body += '<item id="3"><d>&lt;p&gt;One&lt;/p&gt;&lt;p&gt;Two&lt;/p&gt;</d></item>\n</r>'
     (document,), problems = read(saved(tmp_path, "a.xml", body.encode("latin-1")))
@@ -129,7 +129,7 @@ def test_xml_gives_words_with_the_lines_of_the_file(tmp_path: Path) -> None:
     assert not problems
 
 
-def test_xml_that_declares_entities_or_is_broken_is_read_as_text(tmp_path: Path) -> None:
+def test_xml_that_declares_entities_or_is_broken_is_read_as_text(tmp_path):
     bomb = '<!DOCTYPE d [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><d>&b;</d>'
     (document,), problems = read(saved(tmp_path, "a.xml", bomb))
     assert document.text == bomb
@@ -139,7 +139,7 @@ def test_xml_that_declares_entities_or_is_broken_is_read_as_text(tmp_path: Path)
     assert "words" in document.text
 
 
-def test_a_notebooks_cells_and_outputs_are_kept_apart(tmp_path: Path) -> None:
+def test_a_notebooks_cells_and_outputs_are_kept_apart(tmp_path):
     """Headings of Markdown cells are sections; a picture is left out, an error's colours too."""
     picture = "iVBOR" * 200
     outputs = [
@@ -172,12 +172,12 @@ def test_a_notebooks_cells_and_outputs_are_kept_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "data"), [("a.ipynb", "{"), ("a.ipynb", "[]"), ("a.ipynb", '{"x": 1}')])
-def test_what_is_no_notebook_says_so(tmp_path: Path, name: str, data: str) -> None:
+def test_what_is_no_notebook_says_so(tmp_path, name, data):
     with pytest.raises(ReadError, match="notebook"):
         read(saved(tmp_path, name, data))
 
 
-def test_subtitles_give_what_is_said_with_its_time(tmp_path: Path) -> None:
+def test_subtitles_give_what_is_said_with_its_time(tmp_path):
     srt = "1\n00:00:01,000 --> 00:00:02,000\n<i>Hello</i>\nthere\n\n2\n01:02:03,500 --> 01:02:04,000\n{\\an8}42\n"
     (document,), _ = read(saved(tmp_path, "a.srt", srt))
     assert document.text == "Hello there\n\n42\n"
@@ -187,7 +187,7 @@ def test_subtitles_give_what_is_said_with_its_time(tmp_path: Path) -> None:
     assert document.text == "Ada: Hi\n"
 
 
-def test_latex_org_and_asciidoc_keep_their_lines_and_have_sections(tmp_path: Path) -> None:
+def test_latex_org_and_asciidoc_keep_their_lines_and_have_sections(tmp_path):
     tex = "\\title{A \\emph{fine} paper}\n\\begin{abstract}\nx\n\\end{abstract}\n\\section*{One {\\bf two}}\n"
     tex += "words\n\\subsection[s]{Three}\n"
     file = saved(tmp_path, "a.tex", tex)
@@ -203,7 +203,7 @@ def test_latex_org_and_asciidoc_keep_their_lines_and_have_sections(tmp_path: Pat
     assert headings(saved(tmp_path, "a.adoc", adoc)) == [(1, "Title"), (2, "One")]
 
 
-def test_images_are_read_by_what_is_written_into_them(tmp_path: Path) -> None:
+def test_images_are_read_by_what_is_written_into_them(tmp_path):
     from PIL import Image
 
     image = Image.new("RGB", (40, 30))
@@ -217,7 +217,7 @@ def test_images_are_read_by_what_is_written_into_them(tmp_path: Path) -> None:
         read(saved(tmp_path, "b.png", b"\x89PNG\r\n\x1a\nrubbish"))
 
 
-def test_a_text_that_is_called_a_word_file_is_read_and_a_binary_called_text_is_not(tmp_path: Path) -> None:
+def test_a_text_that_is_called_a_word_file_is_read_and_a_binary_called_text_is_not(tmp_path):
     (document,), problems = read(saved(tmp_path, "a.docx", "Plain words"))
     assert document.text == "Plain words"
     assert problems[0].reason == "It is not .docx, despite its name: it was read as text"
@@ -225,15 +225,12 @@ def test_a_text_that_is_called_a_word_file_is_read_and_a_binary_called_text_is_n
         read(saved(tmp_path, "a.txt", bytes(range(256)) * 4))
 
 
-# --- readers text seen -----------------------------------------------------------------------------------------------
-
-
 def chunks(file: Path) -> list[Chunk]:
     items = cut_file(found(file), FileRules(), count_words, budget=80)
     return [chunk for item in items if isinstance(item, tuple) for chunk in item[1]]
 
 
-def test_a_text_whose_lines_are_cut_by_tabs_is_a_table(tmp_path: Path) -> None:
+def test_a_text_whose_lines_are_cut_by_tabs_is_a_table(tmp_path):
     """As programs of measuring write it; a row is cited as one, and chunks of rows carry the header."""
     rows = ["Probe\tAmount"] + [f"p{n}\t{n}" for n in range(5)]
     (document,), _ = read(saved(tmp_path, "a.txt", "\n".join(rows)))
@@ -251,11 +248,11 @@ def test_a_text_whose_lines_are_cut_by_tabs_is_a_table(tmp_path: Path) -> None:
         "no tabs\n" * 9,
     ],
 )
-def test_other_texts_with_tabs_are_texts(text: str) -> None:
+def test_other_texts_with_tabs_are_texts(text):
     assert not is_table(text)
 
 
-def test_rows_of_a_markdown_table_carry_its_header(tmp_path: Path) -> None:
+def test_rows_of_a_markdown_table_carry_its_header(tmp_path):
     rows = "".join(f"| `New-{n}` | makes the thing of number {n} |\n" for n in range(30))
     text = f"# Verbs\n\n|   **Verb**   | What  it does |\n| ------------ | ------------- |\n{rows}\nAfter.\n"
     file = saved(tmp_path, "a.md", text)
@@ -265,7 +262,7 @@ def test_rows_of_a_markdown_table_carry_its_header(tmp_path: Path) -> None:
     assert all("What it does" not in c.context for c in chunks(saved(tmp_path, "b.md", f"| | |\n|---|---|\n{rows}")))
 
 
-def test_rows_of_a_simple_table_of_restructuredtext_carry_its_header(tmp_path: Path) -> None:
+def test_rows_of_a_simple_table_of_restructuredtext_carry_its_header(tmp_path):
     border = "=========  ==================\n"
     rows = "".join(f"``new{n}``   makes thing number {n}\n" for n in range(30))
     text = f"Verbs\n=====\n\n{border}Verb       What it does\n{border}{rows}{border}\nAfter.\n"
@@ -274,31 +271,28 @@ def test_rows_of_a_simple_table_of_restructuredtext_carry_its_header(tmp_path: P
     assert {c.context.split("\n")[-1] for c in inside} == {"Verb | What it does"}
 
 
-# --- readers html seen -----------------------------------------------------------------------------------------------
-
-
-def test_a_table_inside_a_cell_keeps_its_rows() -> None:
+def test_a_table_inside_a_cell_keeps_its_rows():
     inner = "<table><tr><th>Name</th><th>Town</th></tr><tr><td>Ada</td><td>London</td></tr></table>"
     text, outline, _ = html_text(f"<table><tr><td>People</td><td>{inner}</td></tr></table>")
     assert text.split("\n") == ["People", "", "Name | Town", "Ada | London"]
     assert [table.header for table in outline.tables] == ["Name | Town"]
 
 
-def test_heads_beside_the_rows_are_no_header_over_the_columns() -> None:
+def test_heads_beside_the_rows_are_no_header_over_the_columns():
     _, outline, _ = html_text(
         "<table><tr><th>Kind</th><td>public</td></tr><tr><th>Founded</th><td>in spring</td></tr></table>"
     )
     assert not outline.tables
 
 
-def test_the_fullest_of_several_rows_of_heads_is_the_header() -> None:
+def test_the_fullest_of_several_rows_of_heads_is_the_header():
     rows = "<tr><td></td><th>North</th></tr><tr><th>Year</th><th>Corn</th></tr><tr><th>2023</th><td>7</td></tr>"
     text, outline, _ = html_text(f"<table><caption>Harvest</caption>{rows}</table>")
     assert text == "Harvest\n | North\nYear | Corn\n2023 | 7"
     assert [(table.header, text[table.body :]) for table in outline.tables] == [("Year | Corn", "2023 | 7")]
 
 
-def test_an_address_without_a_host_is_none(tmp_path: Path) -> None:
+def test_an_address_without_a_host_is_none(tmp_path):
     head = '<title>Untitled Document</title><link rel="canonical" href="/a/b">{}'
     page = f"<html><head>{head}</head><body><h1>Ports</h1></body></html>"
     (document,), _ = read(saved(tmp_path, "a.html", page.format("")))
@@ -308,12 +302,12 @@ def test_an_address_without_a_host_is_none(tmp_path: Path) -> None:
     assert document.url == "https://example.org/a/b"
 
 
-def test_hard_spaces_alone_are_no_lines_and_rows_end_with_their_last_words() -> None:
+def test_hard_spaces_alone_are_no_lines_and_rows_end_with_their_last_words():
     page = "<p>One</p><p>&nbsp;</p><p>a&nbsp;b</p><table><tr><td>x</td><td>y</td><td>&nbsp;</td></tr></table>"
     assert html_text(page)[0] == "One\n\na\xa0b\n\nx | y"
 
 
-def test_without_marks_a_header_is_told_by_bold_words_or_by_the_numbers_below_it() -> None:
+def test_without_marks_a_header_is_told_by_bold_words_or_by_the_numbers_below_it():
     """A list of places set as a table has none: its first place would stand above all the others."""
 
     def header(*rows: tuple[str, str]) -> list[str]:
@@ -323,9 +317,6 @@ def test_without_marks_a_header_is_told_by_bold_words_or_by_the_numbers_below_it
     assert header(("The lake", "Frontispiece"), ("The rink", "at the end"), ("The hut", "at the end")) == []
     assert header(("Crop", "Tons"), ("Corn", "1,200"), ("Rye", "80")) == ["Crop | Tons"]
     assert header(("<b>Plate</b>", "<b>Place</b>"), ("The rink", "at the end")) == ["Plate | Place"]
-
-
-# --- html lines ------------------------------------------------------------------------------------------------------
 
 
 TAGS = "p div b i a span h1 h2 ul ol li pre br script style noscript template svg title head body option object".split()
@@ -353,7 +344,7 @@ def places_of(page: str) -> dict[str, str]:
 
 @settings(max_examples=50, deadline=None)
 @given(SOUP)
-def test_any_page_keeps_its_text_and_its_words_their_lines(tokens: list[str]) -> None:
+def test_any_page_keeps_its_text_and_its_words_their_lines(tokens):
     """Elements in any order, closed or not: the text and its shape are those without places, each word's line is its own."""
     numbers = iter(range(1000))
     page = "<p>" + "".join(f" word{next(numbers):03} " if token == "WORD" else token for token in tokens)
@@ -368,17 +359,17 @@ def test_any_page_keeps_its_text_and_its_words_their_lines(tokens: list[str]) ->
 @pytest.mark.parametrize(
     "page", ["<p>x" + "<a " * 9_000, "<p>x" + "<!--" * 9_000, "<table>" * 400 + "x", "<p>x" + "&#10;" * 50_000]
 )
-def test_broken_pages_are_read(page: str) -> None:
+def test_broken_pages_are_read(page):
     text, outline, _ = placed(page)
     assert (text, outline) == html_text(page)[:2]
 
 
-def test_text_between_rows_is_shown_before_the_table() -> None:
+def test_text_between_rows_is_shown_before_the_table():
     page = "<p>over\n<table>\n<tr><td>cell\n</tr>stray\n<tr><td>last</table>after"
     assert list(places_of(page)) == ["over", "stray", "cell", "last", "after"]
 
 
-def test_what_is_not_shown_takes_no_line_from_what_is() -> None:
+def test_what_is_not_shown_takes_no_line_from_what_is():
     page = (
         "<head><title>\nThe head</title></head><noscript>hidden</noscript>shown<template>no</template> <svg><text>x</text></svg>"
         "drawn\n<script>\nvar a = '<p>b';\n</script>behind <!-- one\ntwo --> here\n&nbsp;<p>end <img src=x alt='picture'> rest"
@@ -387,7 +378,7 @@ def test_what_is_not_shown_takes_no_line_from_what_is() -> None:
     assert places_of(page) == {word: f"line={line}" for word, line in lines.items()}
 
 
-def test_long_lines_have_columns() -> None:
+def test_long_lines_have_columns():
     """The one in which a line of the text begins; of a page on one line, nothing else would tell where."""
     page = "<html>" + "".join(f"<p>par{n:03} {'words ' * 20}</p>" for n in range(40)) + "\n<p>short"
     places = places_of(page)
@@ -402,7 +393,7 @@ def test_long_lines_have_columns() -> None:
 @pytest.mark.parametrize(
     ("encoding", "end"), list(itertools.product(["utf-8-sig", "utf-16", "shift_jis"], ["\n", "\r\n"]))
 )
-def test_lines_are_those_of_the_file(tmp_path: Path, encoding: str, end: str) -> None:
+def test_lines_are_those_of_the_file(tmp_path, encoding, end):
     page = (
         "---\nauthor: Ada\n---\n<!doctype html>\n<html><head><meta charset=shift_jis>\n</head><body>\n<p>\nかな<p>カナ"
     )

@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -97,7 +96,7 @@ INTRO, MORE, X, Y = "guide/intro.md", "guide/deep/more.md", "notes/x.txt", "note
         ("  ", [MORE, INTRO, X, Y]),
     ],
 )
-def test_filters(opened: Generation, where: str, paths: list[str]):
+def test_filters(opened, where, paths):
     assert found(opened, where) == paths
 
 
@@ -105,12 +104,12 @@ def test_filters(opened: Generation, where: str, paths: list[str]):
     "where",
     ["title = 'x'' OR 1=1 --'", "title contains '); DROP TABLE documents; --'", "path glob '[z-a]*('", "tags = '\\'"],
 )
-def test_an_injected_text_is_only_a_text(opened: Generation, where: str):
+def test_an_injected_text_is_only_a_text(opened, where):
     assert found(opened, where) == []
     assert len(found(opened, "type != 'none'")) == 4
 
 
-def test_records_and_documents_are_chosen_by_collection_path_and_id(opened: Generation):
+def test_records_and_documents_are_chosen_by_collection_path_and_id(opened):
     store = opened.records
     for scope in (store.scope(None, "collection = 'artifacts'", ()), store.scope(None, None, ("artifacts",))):
         assert scope.allowed is not None
@@ -131,9 +130,6 @@ def test_records_and_documents_are_chosen_by_collection_path_and_id(opened: Gene
     chunk_id = store.rows([2])[0].chunk.chunk_id
     assert store.find_record(chunk_id, scope) == 2
     assert store.find_record("none", scope) is None
-
-
-# --- catalogue -------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +161,7 @@ def parts(corpus: Corpus, where: str = "") -> tuple[Catalogue, Scope]:
     return Catalogue(engine.opened), engine.records.scope(corpus.principal, where or None, ())
 
 
-def test_the_catalogue_is_of_what_is_visible(acme: Corpus) -> None:
+def test_the_catalogue_is_of_what_is_visible(acme):
     catalogue, scope = parts(acme)
     assert catalogue.paths(scope, 10) == ["a.md", "b.md", "deep/c.md"]
     assert catalogue.paths(scope, 10, "DEEP") == ["deep/c.md"]
@@ -184,9 +180,6 @@ def test_the_catalogue_is_of_what_is_visible(acme: Corpus) -> None:
     assert [f.status for f in listed] == [FileStatus.FAILED, FileStatus.SKIPPED]
     assert all(f.reason for f in listed)
     assert len(catalogue.refused(acme.principal, 1)[1]) == 1
-
-
-# --- visibility ------------------------------------------------------------------------------------------------------
 
 
 ALL = SeeAll()
@@ -213,26 +206,21 @@ HIDING = MaskPatterns(hidden=("restricted",), cleared=("security",))
         (Access(None, (), "restricted"), Principal(None, ("security",)), HIDING, True),
     ],
 )
-def test_tenant_must_be_equal_a_role_shared_and_no_policy_hide_it(
-    access: Access, who: Principal | None, policy: SeeAll | MaskPatterns, seen: bool
-):
+def test_tenant_must_be_equal_a_role_shared_and_no_policy_hide_it(access, who, policy, seen):
     assert visible(access, who, policy) is seen
 
 
 @pytest.mark.parametrize("kind", [Access("acme", (), "normal"), Access(None, ("hr",), "normal")])
-def test_nobody_is_refused_where_any_document_has_a_tenant_or_roles(kind: Access):
+def test_nobody_is_refused_where_any_document_has_a_tenant_or_roles(kind):
     kinds = [Access(None, (), "normal"), kind]
     with pytest.raises(PrincipalRequired, match="WORKBENCH_TENANT"):
         visible_documents(kinds, np.array([0, 0, 1], np.int32), None, ALL)
 
 
 @pytest.mark.parametrize("wrong", [{"roles": "admin"}, {"roles": None}, {"roles": [1]}, {"tenant": 5}])
-def test_who_asks_is_named_by_texts(wrong: dict[str, Any]) -> None:
+def test_who_asks_is_named_by_texts(wrong):
     with pytest.raises(UsageError, match="Write for example"):
         Principal(**wrong)
-
-
-# --- filters ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -247,7 +235,7 @@ def test_who_asks_is_named_by_texts(wrong: dict[str, Any]) -> None:
         ("größe.μ-x = -1.5", "größe.μ-x = -1.5"),
     ],
 )
-def test_the_text_form_is_canonical(text: str, canonical: str):
+def test_the_text_form_is_canonical(text, canonical):
     assert str(parse(text)) == canonical
     assert parse(canonical) == parse(text)
 
@@ -266,7 +254,7 @@ def test_the_text_form_is_canonical(text: str, canonical: str):
         ("(" * 70, 61, "levels"),
     ],
 )
-def test_a_filter_that_cannot_be_read_is_refused_at_its_place(text: str, place: int, remedy: str):
+def test_a_filter_that_cannot_be_read_is_refused_at_its_place(text, place, remedy):
     with pytest.raises(FilterError) as error:
         parse(text)
     assert f"at character {place}" in error.value.message
@@ -285,7 +273,7 @@ def test_a_filter_that_cannot_be_read_is_refused_at_its_place(text: str, place: 
         ("9999-12-31", datetime(9999, 12, 31), datetime.max),
     ],
 )
-def test_a_date_is_a_stretch_of_time(text: str, start: datetime, end: datetime):
+def test_a_date_is_a_stretch_of_time(text, start, end):
     date = Date(text)
     assert (date.start, date.end) == (start, end)
 
@@ -303,7 +291,7 @@ def test_a_date_is_a_stretch_of_time(text: str, start: datetime, end: datetime):
         ("a b(1)+é.md", ["a b(1)+é.md"], ["a b1é.md"]),
     ],
 )
-def test_globs_stay_within_folders_but_for_two_stars(glob: str, yes: list[str], no: list[str]):
+def test_globs_stay_within_folders_but_for_two_stars(glob, yes, no):
     import duckdb
 
     def matches(path: str) -> bool:
@@ -330,6 +318,6 @@ def test_an_unknown_field_is_refused_with_the_known_ones():
         "title = true", "type > 2024-01-01",
     ],
 )  # fmt: skip
-def test_a_value_must_suit_its_field(text: str):
+def test_a_value_must_suit_its_field(text):
     with pytest.raises(FilterError, match="at character 1"):
         select(parse(text), [], [])

@@ -57,10 +57,7 @@ def swept(corpus: wb.Corpus, judgments: Judgments) -> Sweep:
     return corpus.sweep(judgments, GRID, plan="rrf", folds=4, measures=["R@5"])
 
 
-# --- what is tried ------------------------------------------------------------------------------------------------------
-
-
-def test_a_plan_is_tried_once_and_each_query_judged_by_a_plan_chosen_without_it(swept: Sweep) -> None:
+def test_a_plan_is_tried_once_and_each_query_judged_by_a_plan_chosen_without_it(swept):
     assert swept.combinations == 12
     assert [str(p) for p in swept.plans] == [
         "rrf", "rrf fusion.k=1 fusion.weights.vector=0", "rrf fusion.method=convex fusion.weights.vector=0",
@@ -75,7 +72,7 @@ def test_a_plan_is_tried_once_and_each_query_judged_by_a_plan_chosen_without_it(
     assert best_of(values, np.ones(4, bool)) == 0  # the baseline's 0.5 beats 0.475 on all four
 
 
-def test_a_field_that_does_nothing_and_what_a_stop_left_are_told(corpus: wb.Corpus, judgments: Judgments) -> None:
+def test_a_field_that_does_nothing_and_what_a_stop_left_are_told(corpus, judgments):
     made = corpus.sweep(judgments, {"fusion.k": [1, 10, 60], "fusion.weights.vector": [0, 0.5, 1]}, folds=5)
     assert made.combinations == 9
     assert [str(p) for p in made.plans] == [
@@ -101,7 +98,7 @@ def test_a_field_that_does_nothing_and_what_a_stop_left_are_told(corpus: wb.Corp
     assert half.values.tolist() == whole.values[:, :8].tolist()
 
 
-def test_alpha_and_the_weights_of_two_sources_are_not_both_varied(corpus: wb.Corpus, judgments: Judgments) -> None:
+def test_alpha_and_the_weights_of_two_sources_are_not_both_varied(corpus, judgments):
     """They say the same, the ratio of the two sides; weights vary where alpha does not, or a third source takes part: grep
     that may join divides one side with keyword.
     """
@@ -121,7 +118,7 @@ def test_alpha_and_the_weights_of_two_sources_are_not_both_varied(corpus: wb.Cor
     assert len({grep.plan(c) for c in grep.combinations()}) == 2
 
 
-def test_fields_are_read_from_words() -> None:
+def test_fields_are_read_from_words():
     space = read_space(
         "default", ["fusion.k=1,60", "sources=keyword|keyword,vector", "fusion.alpha=0..1:0.25", "preset=default,tmm"]
     )
@@ -151,18 +148,12 @@ def test_fields_are_read_from_words() -> None:
         ([], "nothing to try"),
     ],
 )
-def test_what_cannot_be_tried_is_refused(words: list[str], said: str) -> None:
+def test_what_cannot_be_tried_is_refused(words, said):
     with pytest.raises(UsageError, match=said):
         read_space("default", words)
 
 
-# --- how it chooses -----------------------------------------------------------------------------------------------------
-
-
-# --- what it reports ----------------------------------------------------------------------------------------------------
-
-
-def test_frames_hold_every_plan_and_query(swept: Sweep) -> None:
+def test_frames_hold_every_plan_and_query(swept):
     assert swept.after.mean("nDCG@10") == pytest.approx(swept.means()[swept.best_index])
     assert swept.oracle >= swept.means().max()
     frame = swept.frame(None)
@@ -175,7 +166,7 @@ def test_frames_hold_every_plan_and_query(swept: Sweep) -> None:
     assert per_query["held_out"].to_list() == swept.choice.held_out.tolist()
 
 
-def test_sensitivity_follows_one_setting(swept: Sweep) -> None:
+def test_sensitivity_follows_one_setting(swept):
     """Values in order, marks at the current, best and default one, the band around the mean."""
     curve = swept.sensitivity("fusion.weights.vector", at="rrf")
     assert curve["value"].to_list() == ["0", "0.5", "1"]
@@ -195,7 +186,7 @@ def test_sensitivity_follows_one_setting(swept: Sweep) -> None:
     assert scope["plan"] == swept.best
 
 
-def test_what_is_held_out_is_said(corpus: wb.Corpus, judgments: Judgments) -> None:
+def test_what_is_held_out_is_said(corpus, judgments):
     made = corpus.sweep(judgments, {"fusion.alpha": [1]}, folds=0)
     assert made.choice is None
     assert any("held out" in w for w in made.warnings)
@@ -212,14 +203,11 @@ def test_what_is_held_out_is_said(corpus: wb.Corpus, judgments: Judgments) -> No
         corpus.sweep(judgments, {"limit": [20], "limit.max": [10]}, folds=0)
 
 
-# --- sweep ranges ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("word", ["limit=1..20", "depth.vector=10..1000~", "depth.keyword=1.5..7.5"])
-def test_fields_of_whole_numbers_get_whole_numbers(word: str) -> None:
+def test_fields_of_whole_numbers_get_whole_numbers(word):
     space = read_space("default", [word])
     (name,) = space.fields
-    low, high = space.grid[name].low, space.grid[name].high  # type: ignore[union-attr]
+    low, high = space.grid[name].low, space.grid[name].high
     values = space.listed(name)
     assert list(values) == sorted(set(values))
     assert all(isinstance(v, int) and low <= v <= high for v in values)
@@ -232,12 +220,12 @@ def test_fields_of_whole_numbers_get_whole_numbers(word: str) -> None:
 @pytest.mark.parametrize(
     "ends", [(0, math.inf), (math.nan, 1), (2, 1), (0, 1, math.nan), (0, 1, 0), (0, 1, None, True)]
 )
-def test_a_range_that_cannot_be_walked_is_refused(ends: tuple[float, ...]) -> None:
+def test_a_range_that_cannot_be_walked_is_refused(ends):
     with pytest.raises(UsageError, match="cannot be walked"):
-        Range(*ends)  # type: ignore[arg-type]
+        Range(*ends)
 
 
-def test_the_test_is_exact_and_keeps_its_level() -> None:
+def test_the_test_is_exact_and_keeps_its_level():
     values = np.random.default_rng(2).normal(0.5, 0.2, 400)
     low, high = bootstrap_interval(values)
     error = values.std(ddof=1) / math.sqrt(400)
@@ -256,7 +244,7 @@ def test_the_test_is_exact_and_keeps_its_level() -> None:
     assert 2 <= found <= 22
 
 
-def test_the_verdict_says_better_only_with_evidence() -> None:
+def test_the_verdict_says_better_only_with_evidence():
     first = np.linspace(0.2, 0.6, 40)
     clear = paired_difference("nDCG@10", ("a", "b"), first, first + 0.1)
     assert clear.significant
@@ -286,14 +274,11 @@ def test_the_verdict_says_better_only_with_evidence() -> None:
         good.mean("AP")
 
 
-# --- folds -----------------------------------------------------------------------------------------------------------
-
-
 def chosen(values: np.ndarray, seed: int = 0) -> Choice:
     return nested(values, deal(values.shape[1], 5, seed))
 
 
-def test_where_nothing_can_be_gained_folds_say_so_as_often_as_they_promise() -> None:
+def test_where_nothing_can_be_gained_folds_say_so_as_often_as_they_promise():
     """Forty plans whose figures are random: the held-out mean gains nothing, the interval has 0 in it at least 19 times in
     20, and almost no verdict says better. With the chosen plans taken as given, both fail.
     """
@@ -318,21 +303,18 @@ def test_where_nothing_can_be_gained_folds_say_so_as_often_as_they_promise() -> 
     assert better < naive
 
 
-def test_the_verdict_of_a_sweep_has_the_choice_in_its_interval() -> None:
+def test_the_verdict_of_a_sweep_has_the_choice_in_its_interval():
     random = np.random.default_rng(8)
     space = Space("default", {"fusion.alpha": [n / 10 for n in range(10)]})
     plans = tuple(space.plan(c) for c in space.combinations())
     values = random.random((10, 60))
     choice = chosen(values)
     ids = tuple(f"q{n}" for n in range(60))
-    made = Sweep(space, plans, ("RR",), ids, values[:, :, None], choice, None, None)  # type: ignore[arg-type]
+    made = Sweep(space, plans, ("RR",), ids, values[:, :, None], choice, None, None)
     expected = choice_difference("RR", (str(plans[0]), "tuned"), values[0], values, choice)
     assert made.difference == expected
-    alone = Sweep(space, plans, ("RR",), ids, values[:, :, None], None, None, None)  # type: ignore[arg-type]
+    alone = Sweep(space, plans, ("RR",), ids, values[:, :, None], None, None, None)
     assert alone.difference.low == paired_difference("RR", ("a", "b"), values[0], values[made.best_index]).low
-
-
-# --- sweep measures --------------------------------------------------------------------------------------------------
 
 
 NAMES = "nDCG@3 nDCG@10 nDCG RR RR@3 R@5 P@3 AP AP@4 Success@2 P(rel=2)@5 R(rel=2)@10".split()
@@ -341,7 +323,7 @@ NAMES = "nDCG@3 nDCG@10 nDCG RR RR@3 R@5 P@3 AP AP@4 Success@2 P(rel=2)@5 R(rel=
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.permutations(range(12)), st.integers(0, 12), st.lists(st.integers(-1, 3), min_size=1, max_size=12))
-def test_the_same_values_as_ir_measures(order: list[int], returned: int, grades: list[int]) -> None:
+def test_the_same_values_as_ir_measures(order, returned, grades):
     """Any ranking, any grades, negative ones and documents that were not returned among them: equal to 1e-12."""
     ranking = [f"d{i}" for i in order[:returned]]
     qrels = {f"d{i}": grade for i, grade in enumerate(grades)}
@@ -353,14 +335,11 @@ def test_the_same_values_as_ir_measures(order: list[int], returned: int, grades:
     assert values_of(measures, ranks, judged, judged)[0] == pytest.approx(wanted, abs=1e-12)
 
 
-def test_a_query_with_negative_grades_only_counts_nothing() -> None:
+def test_a_query_with_negative_grades_only_counts_nothing():
     assert compute({"q": ["a"]}, {"q": {"a": -1}}, ["q"], ["nDCG@10", "AP"]).tolist() == [[0.0, 0.0]]
 
 
-# --- agreement -------------------------------------------------------------------------------------------------------
-
-
-def test_kappas_are_those_of_their_papers() -> None:
+def test_kappas_are_those_of_their_papers():
     first = [1] * 20 + [0] * 15 + [1] * 5 + [0] * 10
     second = [1] * 20 + [0] * 15 + [0] * 5 + [1] * 10
     assert cohen(first, second) == pytest.approx(0.4)
@@ -375,12 +354,12 @@ def test_kappas_are_those_of_their_papers() -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [([], []), ([2, 2], [2, 2])])
-def test_nothing_can_be_told_from_one_grade(first: list[int], second: list[int]) -> None:
+def test_nothing_can_be_told_from_one_grade(first, second):
     assert math.isnan(cohen(first, second))
     assert math.isnan(fleiss([list(pair) for pair in zip(first, second, strict=True)]))
 
 
-def test_only_items_of_two_judges_count() -> None:
+def test_only_items_of_two_judges_count():
     items = [{"a": 1, "b": 1}, {"a": 0, "b": 2}, {"a": 3}, {"b": 3, "c": 3}, {"a": 1, "b": 1, "c": 1}]
     two = agreement(items, ["a", "b"])
     assert (two.method, two.items, two.observed) == ("Cohen", 3, pytest.approx(2 / 3))
