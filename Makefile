@@ -28,7 +28,7 @@ test-fast: $(VENV)/.installed-dev
 	$(PYTEST) -m "not slow" $(ARGS)
 
 test-slow: $(VENV)/.installed-dev
-	$(PYTEST) -m slow $(ARGS)
+	TRIALS=$${TRIALS:-10} $(PYTEST) -m slow $(ARGS)
 
 # Breaks each preset's rules one at a time on a copy of the tree, and fails where a test does not notice.
 break-rules: $(VENV)/.installed-dev
@@ -39,7 +39,6 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/bandit -q -c pyproject.toml -r workbench -ll -ii
 
 # Asks a service of known faults about every installed package: needs the network.
 audit: $(VENV)/.installed-dev
@@ -72,13 +71,16 @@ clean:
 
 # pip brings torch, from wherever this machine has it, so that sentence-transformers does not bring another build; uv the rest,
 # in a fifth of the time.
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.uv: constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "The venv module is missing: apt-get install python3-venv"; exit 1; }
 	$(PIP) install -q -c constraints.txt uv torch
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.uv pyproject.toml
 	$(UV) -q -c constraints.txt -e .
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed
+$(VENV)/.installed-dev: $(VENV)/.uv pyproject.toml
 	$(UV) -q -c constraints.txt -e '.[dev,notebooks,mcp,endpoint,auth]'
-	@touch $@
+	@touch $(VENV)/.installed $@

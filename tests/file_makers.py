@@ -15,6 +15,7 @@ from workbench.ingest import FileRules, FoundFile, Problem, ReadDocument, Skippe
 from workbench.ingest.chunking import CountTokens, chunk_document
 from workbench.ingest.rules import CorpusRules
 from workbench.ingest.walk import walk
+from workbench.locators import locate
 from workbench.records import Chunk, Document
 
 
@@ -64,6 +65,21 @@ def documents(file: Path, rules: FileRules | None = None) -> list[Document]:
 
 def problems(file: Path, rules: FileRules | None = None) -> list[Problem]:
     return [item for item in read_documents(found(file), rules or FileRules()) if isinstance(item, Problem)]
+
+
+def chunks_of(file: Path, budget: int = 200) -> list[Chunk]:
+    return [chunk for item in cut_file(found(file), budget=budget) if isinstance(item, tuple) for chunk in item[1]]
+
+
+def headings(file: Path) -> list[tuple[int, str]]:
+    items = [item for item in read_documents(found(file), FileRules()) if isinstance(item, ReadDocument)]
+    return [(s.level, s.title) for item in items for s in item.outline.sections if s.title]
+
+
+def where(document: Document, words: str) -> str:
+    """The place of some words of a document's text, as it is cited."""
+    start = document.text.index(words)
+    return locate(document.places, start, start + len(words))
 
 
 def check_chunks(document: Document, chunks: Sequence[Chunk]) -> None:

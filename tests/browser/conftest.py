@@ -1,13 +1,11 @@
 """A server of the app on a small corpus, and Debian's chromium: for the journeys."""
 
 import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.runner import runtestprotocol
 from serving import serving
 from visiting import prepared
 
@@ -16,25 +14,6 @@ ARGUMENTS = [
     "--no-sandbox", "--headless=new", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-
-
-def pytest_runtest_protocol(item: pytest.Function, nextitem: pytest.Item | None) -> bool:
-    """A journey that fails is gone through once more, and a warning says so: on a busy machine a key may be pressed in the
-    moment in which the page that hears it is replaced.
-    """
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    if failed := next((r for r in reports if r.failed), None):
-        reason = failed.longreprtext.strip().splitlines()[-1]
-        with warnings.catch_warnings():
-            warnings.simplefilter("always")  # others are errors
-            item.warn(pytest.PytestWarning(f"{item.nodeid} failed at first and was run again: {reason}"))
-        item._initrequest()
-        reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    for report in reports:
-        item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    return True
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ranking_cases import candidate_sets, candidates_of, column, fusion_plans
+from trials import trials
 
 from workbench.plan import fields as plan_fields
 from workbench.plan.fields import FusionPlan
@@ -50,7 +51,7 @@ def judged(candidates: Candidates, texts: list[int] | None = None, left_out: str
     )
 
 
-@settings(max_examples=50, deadline=None)
+@trials(50)
 @given(
     st.lists(candidate_sets(), min_size=1, max_size=4),
     st.lists(fusion_plans(plan_fields.METHODS), min_size=1, max_size=9),
@@ -82,7 +83,7 @@ def test_every_plan_has_the_ranks_of_one_fusion_after_another(queries, plans, pa
         assert ranks == wanted
 
 
-@settings(max_examples=30, deadline=None)
+@trials(30)
 @given(st.lists(candidate_sets(cuts=False), min_size=1, max_size=3), st.booleans(), st.integers(1, 5))
 def test_queries_are_cut_together_as_each_is_cut(queries, documents, depth):
     depths, thresholds = {"keyword": depth, "vector": depth + 1}, {"keyword": 2.0, "vector": 0.5, "grep": "off"}

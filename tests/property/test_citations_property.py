@@ -16,8 +16,9 @@ from pathlib import Path
 import file_makers as make
 import pytest
 from file_makers import count_words, cut_file, found, pdf
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from trials import trials
 
 from workbench import guide
 from workbench.ingest import FileRules
@@ -30,7 +31,7 @@ SENTENCE = st.lists(WORD, min_size=1, max_size=12).map(" ".join)
 PARAGRAPHS = st.lists(SENTENCE, min_size=1, max_size=12)
 NAMES = st.sampled_from(["Sales", "R&D = 5%", "Übersicht", "a#b", "2024", "a..row"])
 ROWS = st.lists(st.lists(st.one_of(st.none(), SENTENCE), min_size=1, max_size=4), min_size=1, max_size=12)
-CHECK = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+CHECK = trials(12)
 
 
 def read(folder: Path, name: str, data: bytes) -> list[tuple[Document, tuple[Chunk, ...]]]:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 from corpus_files import write_files
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from trials import trials
 
 import workbench as wb
 from workbench.plan.fields import base_of
@@ -244,7 +245,7 @@ CHECKED = {"statements": 0, "explained": 0}
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@trials(20)
 @given(queries, modes, plans, filters, st.sets(st.integers(0, 23), min_size=1, max_size=3))
 def test_what_explain_says_is_so(corpus, query, mode, changes, where, targets):
     try:

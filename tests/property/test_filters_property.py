@@ -3,8 +3,9 @@
 from functools import cache
 
 import duckdb
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from trials import trials
 
 from workbench.errors import FilterError
 from workbench.store.access.filters import (
@@ -67,7 +68,7 @@ def database() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-@settings(max_examples=40, deadline=None)
+@trials(40)
 @given(nodes)
 def test_whatever_compiles_runs_and_not_is_its_complement(node):
     keys = sorted({c.field.removeprefix("metadata.") for c in conditions(node)})
@@ -81,7 +82,7 @@ def test_whatever_compiles_runs_and_not_is_its_complement(node):
     assert reverse[0] is not answer[0]
 
 
-@settings(deadline=None)
+@trials(40)
 @given(st.text(st.characters(exclude_categories=("Cs",)), max_size=15) | st.text("[]ab-!*?/", max_size=9))
 def test_every_glob_is_a_pattern_that_the_engine_takes(glob):
     found = database().execute("SELECT regexp_full_match(?, ?)", [glob, glob_pattern(glob)]).fetchall()[0][0]

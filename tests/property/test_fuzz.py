@@ -25,6 +25,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from snapshot_cases import members, small, zipped
+from trials import TRIALS
 
 import workbench as wb
 from workbench import settings as own_settings
@@ -138,7 +139,7 @@ def hammer(check: Callable[[Any], None], strategy: st.SearchStrategy[Any], cases
     for one in kept:
         check(one)
     until = time.monotonic() + SECONDS
-    settings(HAMMER, max_examples=cases)(given(strategy)(check))()
+    settings(HAMMER, max_examples=cases * TRIALS)(given(strategy)(check))()
     while time.monotonic() < until:
         settings(HAMMER, max_examples=200)(seed(time.time_ns())(given(strategy)(check)))()
 

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 from grep_cases import as_expected, expected, make_grep, run
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from trials import trials
 
 from workbench.errors import QueryError
 from workbench.store.grep.pattern import prepare
 
 # é has no capital here, so that ignoring case means the same to both engines (re.ASCII folds ASCII only).
 ALPHABET = "abA_1- .é\n"
-QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = trials(25)
 
 texts = st.lists(st.text(ALPHABET, max_size=40), min_size=1, max_size=4)
 fixed = st.text(ALPHABET.replace("\n", ""), min_size=1, max_size=5)
@@ -125,7 +126,7 @@ def test_hidden_documents_change_nothing(documents, pattern, data):
     assert (seen.files, seen.lines, seen.complete) == (alone.files, alone.lines, alone.complete)
 
 
-@settings(max_examples=80, deadline=None)
+@trials(80)
 @given(st.text(max_size=12))
 def test_any_text_is_answered_or_refused(pattern):
     for regex in (False, True):

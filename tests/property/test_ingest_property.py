@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from file_makers import cut_file
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from trials import trials
 
 from workbench.ingest import FileRules, Problem, ReadError, TokenCounter
 from workbench.ingest.encoding import normalise
@@ -42,7 +43,7 @@ def _file(folder: Path, name: str, data: bytes) -> FoundFile:
     return found
 
 
-QUICK = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = trials(50)
 
 
 @QUICK
@@ -106,7 +107,7 @@ def test_any_bytes_give_documents_or_a_read_error(tmp_path, data, name):
 
 @QUICK
 @given(
-    texts=st.lists(st.text(min_size=1, max_size=40), max_size=8),
+    texts=st.lists(st.text(min_size=1, max_size=40), min_size=1, max_size=8),
     noise=st.lists(st.sampled_from(["{", "[]", "null", '{"id": "n"}']), max_size=3),
 )
 def test_every_line_of_a_jsonl_file_is_a_document_or_a_problem(tmp_path, texts, noise):

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from grep_cases import make_grep, run
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lexical_corpus import Corpus, bm25, build
+from trials import trials
 
 from workbench.errors import QueryError
 from workbench.store.grep.search import MappedGrep
@@ -36,7 +37,7 @@ SETTINGS = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None)
+@trials(15)
 @given(TEXTS, st.lists(QUERY, min_size=1, max_size=8), SETTINGS)
 def test_the_index_and_the_textbook_agree(texts, queries, values):
     """Whatever the corpus and the query: scores to 1e-9, the same order; `score` gives the bits of `search`."""
@@ -57,7 +58,7 @@ def test_the_index_and_the_textbook_agree(texts, queries, values):
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None)
+@trials(15)
 @given(TEXTS, st.lists(QUERY, min_size=1, max_size=8), SETTINGS, st.data())
 def test_a_hidden_record_changes_no_byte(texts, queries, values, data):
     visible = np.array(data.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts))), bool)
@@ -97,7 +98,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return build(tmp_path_factory.mktemp("forms"), texts)
 
 
-@settings(max_examples=25, deadline=None)
+@trials(25)
 @given(st.integers(0, len(SPELLED) - 1), st.sampled_from(FORMS), st.sampled_from(["any", "all"]))
 def test_a_word_in_any_form_finds_every_form(written, which, form, operator):
     query = unicodedata.normalize(form, SPELLED[which])
@@ -114,7 +115,7 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> MappedGrep:
     return make_grep(tmp_path_factory.mktemp("lines"), texts)
 
 
-@settings(max_examples=30, deadline=None)
+@trials(30)
 @given(
     st.integers(0, len(SPELLED) - 1),
     st.sampled_from(CANONICAL),

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from trials import trials
 
 from workbench.records import EncoderIdentity
 from workbench.store.types import Scope
@@ -30,7 +31,7 @@ def cases(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, i
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@trials(30)
 @given(cases())
 def test_exact_search_is_brute_force(case):
     matrix, query, mask, depth = case

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from corpus_files import write_files
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_models import make_static
+from trials import trials
 
 import workbench as wb
 from workbench.errors import NeedsSearch, WorkbenchError
@@ -173,7 +174,7 @@ def test_every_field_is_drawn():
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@trials(30)
 @given(st.integers(0, 10**9))
 def test_with_plan_is_search(corpus, seed):
     """Hits, ranks, contributions, counts, funnel, messages and warnings are equal, or another search is asked for."""
@@ -277,7 +278,7 @@ def plan_of(changes: dict[str, Any]) -> wb.Plan | None:
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@trials(12)
 @given(plans, st.booleans())
 def test_every_plan_has_the_figures_of_a_search(swept_corpus, judgments, drawn, own):
     """Many plans together, and one after another on kept candidates, equal `Corpus.evaluate` of each, query by query; also

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from corpus_files import write_texts
+from trials import TRIALS
 
 import workbench as wb
 from workbench import index
@@ -28,9 +29,6 @@ from workbench.store import generations
 from workbench.store.arrays import COLUMNS, save_arrays
 from workbench.store.generations import Layout
 from workbench.store.reader import open_generation
-
-FLIPS = int(os.environ.get("DAMAGE_FLIPS", "1"))
-"""Places of each file that are changed; 20 for a full sweep."""
 
 SEARCHES = (
     ("retries back off", "grep"), ("retries back off", "keyword"), ("cats sleep", "vector"), ("wait longer", "hybrid"),
@@ -85,7 +83,7 @@ def generation_of(corpus: Path) -> Path:
 
 def harms(size: int, name: str) -> list[tuple[str, Callable[[Path], object]]]:
     """Ways to damage a file of that size: bytes changed at some places, cut short, deleted."""
-    places = sorted(random.Random(name).sample(range(size), min(FLIPS, size)))
+    places = sorted(random.Random(name).sample(range(size), min(TRIALS, size)))
 
     def flip(at: int) -> Callable[[Path], object]:
         def change(path: Path) -> None:

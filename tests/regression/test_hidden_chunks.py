@@ -7,7 +7,6 @@ digit where a histogram reads all of them at once; those are compared to 1e-6, e
 import fcntl
 import itertools
 import json
-import os
 import random
 import re
 import shutil
@@ -22,6 +21,7 @@ import numpy as np
 import pytest
 from hidden_corpus import GROUPS, MIXED, POLICY, PRINCIPALS, SHARED, Group, build, hidden_from, visible_to
 from mcp import Client
+from trials import TRIALS
 
 import workbench as wb
 from workbench.errors import WorkbenchError
@@ -37,8 +37,8 @@ PLANS = {
     "keyword": ("default", "default keyword.operator=all", "contract"),
     "vector": ("default vector.threshold=off", "default"),
 }
-QUERIES = int(os.environ.get("HIDDEN_QUERIES", "8"))
-"""Queries for each of the dearer comparisons; by hand 200, which are then asked in every mode and plan."""
+QUERIES = 8 * TRIALS
+"""Queries for each of the dearer comparisons; with more trials they are asked in every mode and plan."""
 COMBINATIONS = [(mode, plan) for mode, plans in PLANS.items() for plan in plans]
 
 
@@ -143,7 +143,7 @@ def compare(pair: Pair, asked: dict[str, str], mode: str, plan: str) -> None:
 @pytest.mark.slow
 def test_a_search_is_as_if_hidden_documents_were_not_there(pair, who):
     for n, asked in enumerate(queries(who, 3 * QUERIES)):
-        for mode, plan in COMBINATIONS if QUERIES > 24 else [COMBINATIONS[i * n % len(COMBINATIONS)] for i in (1, 7)]:
+        for mode, plan in COMBINATIONS if TRIALS > 3 else [COMBINATIONS[i * n % len(COMBINATIONS)] for i in (1, 7)]:
             compare(pair, asked, mode, plan)
     for group in GROUPS:
         own = group.words[3]

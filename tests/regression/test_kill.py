@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from trials import TRIALS
 
 from workbench import index
 from workbench.records import FileStatus
@@ -43,13 +44,7 @@ index([docs], corpus, encoder="hashing", workers=workers)
 """
 
 
-KILLS = int(os.environ.get("KILLS", "1"))
-
-
-"""Kills at random moments; from 4 on also one at each step."""
-
-
-CHOSEN = STEPS if KILLS >= 4 else ("read", "database", "manifest", "renamed", "swapped")
+CHOSEN = STEPS if TRIALS > 1 else ("read", "database", "manifest", "renamed", "swapped")
 
 
 def write(folder: Path) -> Path:
@@ -155,7 +150,7 @@ def test_killed_before_the_job_is_written_down(docs, corpus):
     check(docs, corpus, generations.current(corpus))
 
 
-@pytest.mark.parametrize("seed", range(KILLS))
+@pytest.mark.parametrize("seed", range(TRIALS))
 def test_killed_at_a_random_moment(docs, corpus, seed):
     before = generations.current(corpus)
     process = start(docs, corpus, "")

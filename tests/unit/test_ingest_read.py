@@ -10,17 +10,11 @@ from pathlib import Path
 
 import pytest
 from corpus_files import write_files
-from file_makers import count_words, cut_file, documents, found, problems
+from file_makers import count_words, cut_file, documents, found, headings, problems
 
 from workbench.ingest import FileRules, Problem, ReadDocument, ReadError, read_documents
 from workbench.ingest.encoding import MIXED, decode
 from workbench.records import FileStatus
-
-
-def outline_of(file: Path) -> list[tuple[int, str]]:
-    (item,) = read_documents(found(file), FileRules())
-    assert isinstance(item, ReadDocument)
-    return [(s.level, s.title) for s in item.outline.sections if s.title]
 
 
 def error(file: Path) -> ReadError:
@@ -46,7 +40,7 @@ def test_markdown_gives_front_matter_title_and_headings(tmp_path):
     assert document.metadata["tags"] == ["a", 1, 2.5, None, True]
     assert document.modified == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
     assert document.sha256 == hashlib.sha256(text.encode()).hexdigest()
-    assert outline_of(file) == [(1, "One two three"), (2, "Setext two")]
+    assert headings(file) == [(1, "One two three"), (2, "Setext two")]
 
 
 def test_the_title_falls_to_the_first_heading_then_to_the_file_name(tmp_path):
@@ -58,15 +52,10 @@ def test_the_title_falls_to_the_first_heading_then_to_the_file_name(tmp_path):
 def test_broken_front_matter_costs_the_metadata_but_not_the_text(tmp_path):
     file = write_files(tmp_path, {"a.md": "---\naliases:\n  - %\n---\n# T\nbody\n"}) / "a.md"
     assert documents(file)[0].metadata == {}
-    assert outline_of_with_problem(file) == [(1, "T")]
+    assert headings(file) == [(1, "T")]
     (problem,) = problems(file)
     assert problem.line == 1
     assert "front matter" in problem.reason
-
-
-def outline_of_with_problem(file: Path) -> list[tuple[int, str]]:
-    items = [i for i in read_documents(found(file), FileRules()) if isinstance(i, ReadDocument)]
-    return [(s.level, s.title) for s in items[0].outline.sections]
 
 
 def test_yaml_that_expands_without_end_is_a_problem(tmp_path):
@@ -96,7 +85,7 @@ def test_restructuredtext_is_known_by_its_marks_and_levels_come_from_first_use(t
     (item,) = read_documents(found(file), FileRules())
     assert isinstance(item, ReadDocument)
     assert item.document.type == "rst"
-    assert outline_of(file) == [(1, "Title"), (2, "Part one"), (3, "Sub"), (2, "Part two")]
+    assert headings(file) == [(1, "Title"), (2, "Part one"), (3, "Sub"), (2, "Part two")]
     label = item.outline.sections[1]
     assert item.document.text[label.start : label.body].startswith(".. _label:")
     assert [item.document.text[b.start : b.end].split("\n")[0] for b in item.outline.blocks] == ["text::", "====  ===="]
@@ -105,7 +94,7 @@ def test_restructuredtext_is_known_by_its_marks_and_levels_come_from_first_use(t
 def test_plain_text_keeps_its_lines_and_may_have_underlined_headings(tmp_path):
     file = write_files(tmp_path, {"a.txt": "Notes\n=====\n\nsome words\n-\nmore\n"}) / "a.txt"
     assert documents(file)[0].type == "text"
-    assert outline_of(file) == [(1, "Notes")]
+    assert headings(file) == [(1, "Notes")]
 
 
 def test_python_sections_are_functions_and_classes_with_their_comments(tmp_path):
@@ -119,7 +108,7 @@ def test_python_sections_are_functions_and_classes_with_their_comments(tmp_path)
     assert (item.document.type, item.document.language) == ("code", "python")
     first = item.outline.sections[0]
     assert text[first.start : first.body] == "# about f\n@cache\ndef f(\n    x,\n):\n"
-    assert outline_of(file) == [(1, "f"), (1, "A"), (2, "m")]
+    assert headings(file) == [(1, "f"), (1, "A"), (2, "m")]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +127,7 @@ def test_python_sections_are_functions_and_classes_with_their_comments(tmp_path)
 def test_other_languages_are_cut_by_their_keywords(tmp_path, name, text, language, sections):
     file = write_files(tmp_path, {name: text}) / name
     assert documents(file)[0].language == language
-    assert outline_of(file) == sections
+    assert headings(file) == sections
 
 
 def test_html_becomes_text_with_headings_lists_tables_and_code(tmp_path):
@@ -156,7 +145,7 @@ def test_html_becomes_text_with_headings_lists_tables_and_code(tmp_path):
     )
     assert (document.title, document.language, document.url) == ("The & page", "en", "https://x.test/p")
     assert document.metadata == {"description": "About"}
-    assert outline_of(tmp_path / "a.html") == [(1, "Big one"), (2, "Data")]
+    assert headings(tmp_path / "a.html") == [(1, "Big one"), (2, "Data")]
 
 
 def test_html_without_a_suffix_is_recognised_and_depth_does_not_overflow(tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from file_makers import count_words, cut_file, docx, epub, found, odp, ods, odt, pptx, read, saved, xlsx, zipped
+from file_makers import chunks_of, docx, epub, found, odp, ods, odt, pptx, read, saved, where, xlsx, zipped
 from odf import chart, draw, style, table, text
 from odf.opendocument import OpenDocumentChart, OpenDocumentPresentation, OpenDocumentText, load
 
@@ -18,17 +18,7 @@ from workbench.ingest import FileRules, ReadError, read_documents
 from workbench.ingest.readers.package import formatted, plain_number
 from workbench.ingest.readers.sheets import format_kind, shown_number
 from workbench.locators import locate
-from workbench.records import Chunk, FileStatus
-
-
-def where(document: object, words: str) -> str:
-    start = document.text.index(words)
-    return locate(document.places, start, start + len(words))
-
-
-def chunks_of(file: Path, budget: int = 40) -> list[Chunk]:
-    items = cut_file(found(file), FileRules(), count_words, budget)
-    return [chunk for item in items if isinstance(item, tuple) for chunk in item[1]]
+from workbench.records import FileStatus
 
 
 def test_a_word_file_keeps_headings_paragraphs_and_tables_with_their_places(tmp_path):
@@ -90,7 +80,7 @@ def test_a_sheets_rows_are_cited_as_the_program_numbers_them_and_chunks_carry_th
     file = saved(tmp_path, "a.xlsx", xlsx({"Sales & more": rows, "Other": [["x", "y"], [1, 2.5]]}))
     (document,), _ = read(file)
     assert where(document, "thing 7 ") == "sheet=Sales %26 more&row=11"
-    chunks = [c for c in chunks_of(file) if "Sales" in c.locator]
+    chunks = [c for c in chunks_of(file, 40) if "Sales" in c.locator]
     assert len(chunks) > 3
     for chunk in chunks[1:]:
         assert chunk.context.endswith("Product | Sold")
@@ -224,8 +214,7 @@ def paragraph(words: str, properties: str = "", run: str = "") -> str:
 
 
 def sections(file: Path) -> list[tuple[str, str]]:
-    items = cut_file(found(file), FileRules(), count_words)
-    return [(c.section, c.text.split("\n")[0]) for item in items if isinstance(item, tuple) for c in item[1]]
+    return [(c.section, c.text.split("\n")[0]) for c in chunks_of(file)]
 
 
 def test_a_level_that_was_left_out_of_a_numbered_list_counts_as_begun(tmp_path):

@@ -7,36 +7,19 @@ import io
 import itertools
 import json
 import re
-from pathlib import Path
 
 import pytest
-from file_makers import count_words, cut_file, found, read, saved
-from hypothesis import given, settings
+from file_makers import chunks_of, headings, read, saved, where
+from hypothesis import example, given
 from hypothesis import strategies as st
+from trials import trials
 
-from workbench.ingest import FileRules, FoundFile, ReadError, read_documents
+from workbench.ingest import FoundFile, ReadError
 from workbench.ingest.outline import Outline, find_header
 from workbench.ingest.readers import Member, Parsed, Source
 from workbench.ingest.readers.html import READER, html_text
 from workbench.ingest.readers.text import find_delimiter, is_table
 from workbench.locators import Place, locate
-from workbench.records import Chunk, Document
-
-
-def where(document: Document, words: str) -> str:
-    start = document.text.index(words)
-    return locate(document.places, start, start + len(words))
-
-
-def chunks_of(file: Path, budget: int) -> tuple[Chunk, ...]:
-    items = cut_file(found(file), FileRules(), count_words, budget)
-    return next(item[1] for item in items if isinstance(item, tuple))
-
-
-def headings(file: Path) -> list[tuple[int, str]]:
-    (item,) = read_documents(found(file), FileRules())
-    return [(s.level, s.title) for s in item.outline.sections]
-
 
 RTF = rb"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fcharset0 Arial;}{\f1\fcharset204 Arial Cyr;}{\f2\fcharset128 MS;}}
 {\stylesheet{\s1 heading 1;}}{\info{\title A title}{\author Ada}}{\*\generator nobody}
@@ -225,11 +208,6 @@ def test_a_text_that_is_called_a_word_file_is_read_and_a_binary_called_text_is_n
         read(saved(tmp_path, "a.txt", bytes(range(256)) * 4))
 
 
-def chunks(file: Path) -> list[Chunk]:
-    items = cut_file(found(file), FileRules(), count_words, budget=80)
-    return [chunk for item in items if isinstance(item, tuple) for chunk in item[1]]
-
-
 def test_a_text_whose_lines_are_cut_by_tabs_is_a_table(tmp_path):
     """As programs of measuring write it; a row is cited as one, and chunks of rows carry the header."""
     rows = ["Probe\tAmount"] + [f"p{n}\t{n}" for n in range(5)]
@@ -256,17 +234,19 @@ def test_rows_of_a_markdown_table_carry_its_header(tmp_path):
     rows = "".join(f"| `New-{n}` | makes the thing of number {n} |\n" for n in range(30))
     text = f"# Verbs\n\n|   **Verb**   | What  it does |\n| ------------ | ------------- |\n{rows}\nAfter.\n"
     file = saved(tmp_path, "a.md", text)
-    inside = [c for c in chunks(file) if c.text.startswith("| `New-") and c.text.endswith("|")]
+    inside = [c for c in chunks_of(file, 80) if c.text.startswith("| `New-") and c.text.endswith("|")]
     assert len(inside) > 2
     assert {c.context.split("\n")[-1] for c in inside} == {"Verb | What it does"}
-    assert all("What it does" not in c.context for c in chunks(saved(tmp_path, "b.md", f"| | |\n|---|---|\n{rows}")))
+    assert all(
+        "What it does" not in c.context for c in chunks_of(saved(tmp_path, "b.md", f"| | |\n|---|---|\n{rows}"), 80)
+    )
 
 
 def test_rows_of_a_simple_table_of_restructuredtext_carry_its_header(tmp_path):
     border = "=========  ==================\n"
     rows = "".join(f"``new{n}``   makes thing number {n}\n" for n in range(30))
     text = f"Verbs\n=====\n\n{border}Verb       What it does\n{border}{rows}{border}\nAfter.\n"
-    inside = [c for c in chunks(saved(tmp_path, "a.rst", text)) if c.text.startswith("``new")]
+    inside = [c for c in chunks_of(saved(tmp_path, "a.rst", text), 80) if c.text.startswith("``new")]
     assert len(inside) > 2
     assert {c.context.split("\n")[-1] for c in inside} == {"Verb | What it does"}
 
@@ -342,7 +322,8 @@ def places_of(page: str) -> dict[str, str]:
     return {word[0]: locate(places, word.start(), word.end()) for word in re.finditer(r"\w{3,}", text)}
 
 
-@settings(max_examples=50, deadline=None)
+@trials(50)
+@example(["<?x\n?>", "WORD"])
 @given(SOUP)
 def test_any_page_keeps_its_text_and_its_words_their_lines(tokens):
     """Elements in any order, closed or not: the text and its shape are those without places, each word's line is its own."""

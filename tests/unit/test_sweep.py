@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from corpus_files import write_files
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from trials import trials
 
 import workbench as wb
 from workbench.errors import PlanError, UsageError
@@ -321,7 +322,7 @@ NAMES = "nDCG@3 nDCG@10 nDCG RR RR@3 R@5 P@3 AP AP@4 Success@2 P(rel=2)@5 R(rel=
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@trials(40)
 @given(st.permutations(range(12)), st.integers(0, 12), st.lists(st.integers(-1, 3), min_size=1, max_size=12))
 def test_the_same_values_as_ir_measures(order, returned, grades):
     """Any ranking, any grades, negative ones and documents that were not returned among them: equal to 1e-12."""

@@ -123,8 +123,9 @@ def _without_open_end(source: str) -> str:
 
 
 def _as_comment(match: re.Match[str]) -> str:
-    """A comment as long as what is no markup, with its line ends."""
-    return "<!--" + _NO_LINE_END.sub(" ", match[0][4:-3]) + "-->"
+    """A comment as long as what is no markup, with its line ends; a longer one where it is too short for them."""
+    inner, ends = _NO_LINE_END.sub(" ", match[0][4:-3]), "\n" * match[0].count("\n")
+    return "<!--" + (inner if inner.count("\n") == len(ends) else ends) + "-->"
 
 
 def _body(root: Any) -> Any:
