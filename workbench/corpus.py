@@ -225,6 +225,30 @@ class Corpus:
         records = self.engine.records
         return sources_frame(records, records.scope(self.principal, None, ()))
 
+    def documents(
+        self, filters: str | None = None, text: str = "", sort: str = "path", *, descending: bool = False
+    ) -> polars.DataFrame:
+        """The documents that the principal may see: path, title, type, collections, chunks, characters, modified (UTC), place (of
+        the file).
+
+        Args:
+            filters: A condition on documents.
+            text: Letters that the path or title holds, whatever the case.
+            sort: path, title, type, collection, chunks, characters or date.
+            descending: The greatest first.
+
+        Raises FilterError, UsageError for another order.
+        """
+        from workbench.store.catalogue import SORTS, Catalogue, rows_frame
+
+        if sort not in SORTS:
+            raise UsageError(f"Documents cannot be sorted by {sort!r}", f"Sort by {', '.join(SORTS)}")
+        engine = self.engine
+        records, catalogue = engine.records, Catalogue(engine.opened)
+        scope = records.scope(self.principal, filters, ())
+        numbers = catalogue.documents(scope, records, text, sort, down=descending)
+        return rows_frame(catalogue.rows(numbers.tolist(), records))
+
     def remember(
         self,
         text: str,

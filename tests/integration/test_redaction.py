@@ -147,6 +147,9 @@ def test_documents_keep_their_length_and_examples_and_tools_are_masked(corpus, f
     scope, catalogue = engine.records.scope(Principal(), None, ()), Catalogue(engine.opened)
     for letters in ("1234", "quok", "anzib", "Account 43"):
         assert not len(catalogue.holding(scope, letters, engine.records))
+        assert corpus.documents(text=letters).is_empty()
+    titles = corpus.documents(sort="title")["title"].to_list()
+    assert titles == sorted(titles, key=str.lower)
     assert len(catalogue.holding(scope, "PAY ACC", engine.records)) >= 2
     assert len(catalogue.holding(scope, "wide.m", engine.records)) > 0
     with wb.open_corpus(folder, Principal(None, ("admin",)), policy=POLICY) as cleared:

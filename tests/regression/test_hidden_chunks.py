@@ -28,7 +28,7 @@ from workbench.errors import WorkbenchError
 from workbench.judgments.exchange import export_judgments
 from workbench.mcp.server import CorpusServer, build_server
 from workbench.snapshot import exports
-from workbench.store.catalogue import Catalogue
+from workbench.store.catalogue import FACETS, SORTS, Catalogue
 
 Pair = tuple[wb.Corpus, wb.Corpus]
 PLANS = {
@@ -199,10 +199,9 @@ def test_a_search_is_as_if_hidden_documents_were_not_there(pair, who):
     for corpus in pair:
         catalogue, scope = Catalogue(corpus.engine.opened), corpus.engine.records.scope(PRINCIPALS[who], None, ())
         jobs = corpus.jobs().select("kind", "paths", "found", "collections", "reason").rows()
-        lists.append(
-            [catalogue.refused(PRINCIPALS[who]), catalogue.levels(scope), catalogue.tokens(scope).tolist(), jobs]
-        )
-        lists[-1].append(corpus.sources().rows())
+        lists.append([catalogue.refused(PRINCIPALS[who]), catalogue.tokens(scope).tolist(), jobs])
+        lists[-1] += [[list(catalogue.counts(scope, field).items()) for field in FACETS], corpus.sources().rows()]
+        lists[-1] += [corpus.documents(sort=sort, descending=sort == "date").drop("place").rows() for sort in SORTS]
     assert lists[0] == lists[1]
 
 

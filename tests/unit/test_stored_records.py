@@ -13,7 +13,7 @@ from workbench import index
 from workbench.corpus import Corpus
 from workbench.errors import FilterError, PrincipalRequired, UsageError
 from workbench.records import FileStatus, Principal
-from workbench.store.access.filters import Date, glob_pattern, parse, select
+from workbench.store.access.filters import Date, glob_pattern, parse, select, toggled, values_of
 from workbench.store.access.redaction import MaskPatterns
 from workbench.store.access.visibility import Access, SeeAll, visible, visible_documents
 from workbench.store.catalogue import Catalogue
@@ -174,12 +174,30 @@ def test_the_catalogue_is_of_what_is_visible(acme):
     numbers = catalogue.holding(scope, "c.md", acme.engine.records)
     assert numbers.dtype == np.int64
     assert acme.engine.records.columns(numbers).paths == ("deep/c.md",)
-    catalogue, _ = parts(acme)
+    assert acme.documents(text="C.MD")["path"].to_list() == ["deep/c.md"]
+    assert acme.documents("path = 'deep/'", sort="characters", descending=True)["chunks"].to_list() == [1]
+    assert acme.documents(sort="date", descending=True)["modified"].is_sorted(descending=True)
+    with pytest.raises(UsageError, match="sorted by 'colour'"):
+        acme.documents(sort="colour")
+    assert catalogue.counts(scope, "path") == {"deep/": 1}
+    assert catalogue.counts(scope, "path", "deep/") == {}
+    assert catalogue.counts(scope, "collection") == {"docs": 3}
     counts, listed = catalogue.refused(acme.principal)
     assert sum(counts.values()) == len(listed) == 2
     assert [f.status for f in listed] == [FileStatus.FAILED, FileStatus.SKIPPED]
     assert all(f.reason for f in listed)
     assert len(catalogue.refused(acme.principal, 1)[1]) == 1
+
+
+def test_a_facet_puts_values_into_a_filter_and_takes_them_out():
+    """Values of one field are alternatives; every other condition stays."""
+    one = toggled("year >= 2024 or x = 1", "type", "pdf")
+    assert one == "(year >= 2024 or x = 1) and type = 'pdf'"
+    two = toggled(one, "type", "html")
+    assert (two, values_of(two, "type")) == (f"{one[:-12]}type in ('pdf', 'html')", ("pdf", "html"))
+    assert toggled(two, "type", "html") == one
+    assert toggled("type = 'pdf'", "type", "pdf") == toggled("type = 'pdf'", "type", None) == ""
+    assert values_of("type = 'pdf' or type = 'html'", "type") == ()
 
 
 ALL = SeeAll()

@@ -131,6 +131,8 @@ def move(o: Given) -> None:
 
 @click.command()
 @takes(
+    flag("--documents", help="List the documents."),
+    option("--filter", "filters", help="Of these, those that fulfil a condition, such as \"type = 'pdf'\"."),
     flag("--sources", help="List what the documents came from."),
     flag("--jobs", help="List indexing runs: queued, running, done or failed, the newest first."),
     *options.ASKER,
@@ -139,13 +141,16 @@ def info(o: Given) -> None:
     """Say what a corpus holds: generation, counts, encoder, digest and bytes."""
     with o.open() as opened:
         tables = {n: getattr(opened, n)() for n in ("sources", "jobs") if vars(o)[n]}
+        if o.documents or o.filters:
+            tables["documents"] = opened.documents(o.filters)
         held = {} if tables else dict(opened.info())
     if o.as_json:
         output.print_json({name: json.loads(frame.write_json()) for name, frame in tables.items()} or held)
         return
+    lines = {"jobs": _job_line, "sources": _source_line, "documents": _document_line}
     for name, frame in tables.items():
         for row in frame.to_dicts():
-            line(_job_line(row) if name == "jobs" else output.one_line(_source_line(row)))
+            line(lines[name](row) if name == "jobs" else output.one_line(lines[name](row)))
         if name == "jobs" and not len(frame):
             line("No indexing run is known: they are kept from the next one on")
     for name, value in held.items():
@@ -165,6 +170,11 @@ def info(o: Given) -> None:
 def _source_line(source: Mapping[str, Any]) -> str:
     copies = f", {counted(source['copies'], 'copy|copies')} of documents" if source["copies"] else ""
     return f"{source['path']}: {source['kind']}, {_counts(source)}, {counted(source['bytes'], 'byte')}{copies}"
+
+
+def _document_line(row: Mapping[str, Any]) -> str:
+    facts = f"{row['type']} in {', '.join(row['collections'])}, {counted(row['chunks'], 'chunk')}"
+    return f"{row['path']}: {facts}, {counted(row['characters'], 'character')}"
 
 
 def _job_line(job: Mapping[str, Any]) -> str:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from workbench.store.reader import Generation
 from workbench.store.records import StoredRecords
 from workbench.store.types import Scope
 
+if TYPE_CHECKING:
+    import polars
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -28,6 +32,58 @@ class Listed:
 
     number: int
     path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One document of the table of documents: `place` is the absolute path of the file that holds it."""
+
+    number: int
+    path: str
+    title: str
+    type: str
+    collections: tuple[str, ...]
+    chunks: int
+    characters: int
+    modified: datetime | None
+    place: str
+
+
+def rows_frame(rows: Sequence[Row]) -> polars.DataFrame:
+    """One row a document: path, title, type, collections, chunks, characters, modified (UTC), place."""
+    import polars as pl
+
+    schema: dict[str, Any] = {
+        "path": pl.String,
+        "title": pl.String,
+        "type": pl.String,
+        "collections": pl.List(pl.String),
+    }
+    schema |= {"chunks": pl.Int64, "characters": pl.Int64, "modified": pl.Datetime("us", "UTC"), "place": pl.String}
+    return pl.DataFrame([[getattr(row, name) for name in schema] for row in rows], schema=schema, orient="row")
+
+
+SORTS = {
+    "path": "d.path",
+    "title": "lower(d.title)",
+    "type": "d.type",
+    "collection": "r.collections",
+    "chunks": "r.chunks",
+    "characters": "d.characters",
+    "date": "d.modified",
+}
+"""What documents can be sorted by -> its SQL."""
+FACETS = {
+    "type": "d.type",
+    "collection": "r.collections",
+    "path": "if(contains(d.path[$1:], '/'), d.path[:$1 - 1] || split_part(d.path[$1:], '/', 1) || '/', '')",
+    "year": "d.year",
+    "language": "d.language",
+    "sensitivity": "d.sensitivity",
+}
+"""Fields of the filter language that few values divide a corpus by -> their SQL; of paths the folders."""
+_WITH_RECORDS = """documents d LEFT JOIN (SELECT document_number AS number, count(*) AS chunks,
+    list_sort(list(DISTINCT collection)) AS collections FROM records GROUP BY document_number) r USING (number)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +119,58 @@ class Catalogue:
         rows = fetch(self._connection, sql, [part])
         return list(dict.fromkeys(path for number, path in rows if seen is None or seen[number]))[:most]
 
+    def documents(
+        self, scope: Scope, shown: StoredRecords, part: str = "", sort: str = "path", *, down: bool = False
+    ) -> NDArray[np.int64]:
+        """Numbers of allowed documents whose path or title holds `part` (any case), sorted by one of `SORTS`, int64.
+
+        `shown` is the record store of who looks: letters behind a mask are not found, and decide no order.
+        """
+        sql = (
+            f"SELECT number, contains(lower(d.path), lower($1)) AS held FROM {_WITH_RECORDS} WHERE held"
+            f" OR contains(lower(d.title), lower($1)) ORDER BY {SORTS[sort]} {'DESC' if down else 'ASC'} NULLS LAST, number"
+        )
+        columns = fetch_columns(self._connection, sql, [part])
+        numbers, held = np.asarray(columns["number"], np.int64), np.array(columns["held"], bool)
+        if scope.allowed_documents is not None:
+            allowed = scope.allowed_documents[numbers]
+            numbers, held = numbers[allowed], held[allowed]
+        if shown.masks and (sort == "title" or not held.all()):
+            titles = [document.title for document in shown.headers(numbers.tolist())]
+            kept = [at for at, title in enumerate(titles) if held[at] or part.lower() in title.lower()]
+            if sort == "title":
+                kept.sort(key=lambda at: titles[at].lower(), reverse=down)
+            numbers = numbers[kept]
+        return numbers
+
+    def rows(self, numbers: Sequence[int], shown: StoredRecords) -> list[Row]:
+        """Documents by number, in the order asked, as who looks may see them."""
+        sql = (
+            "SELECT d.number, r.collections, coalesce(r.chunks, 0), d.characters, f.root || '/' || f.path"
+            f" FROM {_WITH_RECORDS} JOIN files f ON f.number = d.file_number WHERE d.number IN (SELECT unnest(?))"
+        )
+        known = {row[0]: row[1:] for row in fetch(self._connection, sql, [list(numbers)])}
+        made = []
+        for number, d in zip(numbers, shown.headers(numbers), strict=True):
+            collections, chunks, characters, place = known[number]
+            made.append(
+                Row(number, d.path, d.title, d.type, tuple(collections or ()), chunks, characters, d.modified, place)
+            )
+        return made
+
+    def counts(self, scope: Scope, field: str, below: str = "") -> dict[str, int]:
+        """Value of one of `FACETS` -> number of allowed documents with it, the most frequent first; of paths the folders that lie
+        in the folder `below` ("docs/"; "": the uppermost ones).
+        """
+        values = [len(below) + 1, below] if field == "path" else []
+        where = "WHERE starts_with(d.path, $2)" if field == "path" else ""
+        rows = fetch(self._connection, f"SELECT d.number, {FACETS[field]} FROM {_WITH_RECORDS} {where}", values)
+        allowed, counted = scope.allowed_documents, Counter[str]()
+        for number, value in rows:
+            if allowed is None or allowed[number]:
+                counted.update(value if isinstance(value, list) else [str(value)] if value not in (None, "") else [])
+        return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
+
     def folder(self, path: str, root: str, scope: Scope) -> list[Listed]:
         """Visible documents in the same folder as a path of a root, in path order."""
         head = path[: path.rfind("/") + 1]
@@ -83,15 +191,6 @@ class Catalogue:
         columns = fetch_columns(self._connection, sql)
         tokens = np.asarray(columns["tokens"], np.int64)
         return tokens if scope.allowed is None else tokens[scope.allowed[np.asarray(columns["number"], np.int64)]]
-
-    def levels(self, scope: Scope) -> dict[str, int]:
-        """Sensitivity -> number of visible documents, by name."""
-        codes = self._records.access_codes
-        codes = codes if scope.visible_documents is None else codes[scope.visible_documents]
-        counted: Counter[str] = Counter()
-        for code, number in zip(*np.unique(codes, return_counts=True), strict=True):
-            counted[self._records.access[code].sensitivity] += int(number)
-        return dict(sorted(counted.items()))
 
     def refused(
         self, principal: Principal | None = None, most: int = 1_000

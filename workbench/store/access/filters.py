@@ -168,6 +168,33 @@ def parse(text: str) -> Node:
     return node
 
 
+def values_of(where: str, field: str) -> tuple[Value, ...]:
+    """The values that a filter asks of a field, where it asks for one or some of them beside its other conditions. Raises
+    FilterError.
+    """
+    return next((c.values for c in _parts(where) if _chooses(c, field)), ())  # type: ignore[union-attr]
+
+
+def toggled(where: str, field: str, value: Value | None) -> str:
+    """A filter that asks for a value of a field too, or no longer, where it did; None: for none of them. Values of one field are
+    alternatives, and everything else stays. Raises FilterError.
+    """
+    parts, chosen = _parts(where), list(values_of(where, field))
+    at = next((n for n, part in enumerate(parts) if _chooses(part, field)), len(parts))
+    chosen = [] if value is None else [v for v in chosen if v != value] + [value] * (value not in chosen)
+    parts[at : at + 1] = [Condition(field, "in" if len(chosen) > 1 else "=", tuple(chosen))] if chosen else []
+    return str(parts[0] if len(parts) == 1 else And(tuple(parts)))
+
+
+def _parts(where: str) -> list[Node]:
+    node = parse(where) if where.strip() else None
+    return [] if node is None else list(node.parts) if isinstance(node, And) else [node]
+
+
+def _chooses(part: Node, field: str) -> bool:
+    return isinstance(part, Condition) and part.field == field and part.op in ("=", "in")
+
+
 def conditions(node: Node) -> Iterator[Condition]:
     if isinstance(node, Condition):
         yield node

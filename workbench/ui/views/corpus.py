@@ -265,7 +265,7 @@ def _overview(corpus: Corpus) -> None:
         ("Type", info["types"], "documents"),
         ("Language", info["languages"], "documents"),
         ("Collection", info["collections"], "chunks"),
-        ("Sensitivity", catalogue.levels(scope), "documents"),
+        ("Sensitivity", catalogue.counts(scope, "sensitivity"), "documents"),
     )
     for column, (title, counted, what) in zip(columns, counts, strict=True):
         column.html(tables.counts_html(title, counted, what))
