@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from workbench.evaluate.distribution import Distribution
     from workbench.evaluate.evaluation import Evaluation
     from workbench.evaluate.grid import Space, Values
+    from workbench.evaluate.leaderboard import Leaderboard
     from workbench.evaluate.live import LiveMeasure
     from workbench.evaluate.run import Run
     from workbench.evaluate.sweep import Sweep
@@ -565,6 +566,60 @@ class Corpus:
 
         name = str(value) if mode == "hybrid" else f"{mode}: {value}"
         return evaluate(run, judgments, measures, name=name, progress=progress)
+
+    def leaderboard(
+        self,
+        judgments: Judgments,
+        plans: Sequence[Plan | str],
+        measures: str | Sequence[str] = ("nDCG@10", "R@100", "RR"),
+        *,
+        baseline: int = 0,
+        progress: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+        **options: Any,
+    ) -> Leaderboard:
+        """Several plans on the same judged queries: measures and latency with intervals, and verdicts against one of them.
+
+        Each plan embeds every query itself, so that latencies compare.
+
+        Args:
+            judgments: As `evaluate` takes them; `queries_only` of `workbench.evaluate.leaderboard` compares lists alone.
+            plans: Plans, or their text forms.
+            baseline: Position of the plan that the others are compared with.
+            stop: Asked before each query; True ends with the plans that are done.
+            **options: mode, filters, drop_identical_ids, as `evaluate` has them.
+
+        Raises JudgmentError, PlanError, UsageError.
+        """
+        from workbench.evaluate.leaderboard import measure_all
+
+        def one(plan: Plan, report: Callable[[Progress], None]) -> Evaluation:
+            self.engine.forget_embedded()
+            return self.evaluate(judgments, plan, measures, progress=report, **options)
+
+        return measure_all(one, [Plan.of(p) for p in plans], baseline, progress, stop)
+
+    def keep_evaluations(
+        self, evaluations: Sequence[Evaluation], kind: str = "evaluation", filters: str | None = None
+    ) -> None:
+        """Keep evaluations of this generation as points of measures over time (`measured`). Raises CorpusError."""
+        from workbench.saved import measured
+
+        measured.keep(self.path, evaluations, self.generation, self._viewer, kind, filters)
+
+    def measured(self) -> polars.DataFrame:
+        """Measures over time: one row a kept evaluation (`keep_evaluations`, `workbench check`) and measure, as
+        `saved.measured` has them. Raises CorpusError.
+        """
+        from workbench.saved import measured
+
+        return measured.measured(self.path, self._viewer)
+
+    @property
+    def _viewer(self) -> str:
+        from workbench.saved.measured import viewer_of
+
+        return viewer_of(self.principal, "" if self.policy is None else self.policy.name)
 
     def evaluate_run(
         self,

@@ -59,6 +59,7 @@ def nothing(page: Any) -> None:
     settled(page)
 
 
+PLANS = "default\nrrf\ndefault sources=keyword\ndefault sources=vector"
 Picture = tuple[str, str, dict[str, str], str, tuple[int, int], Callable[[Any], None]]
 PICTURES: tuple[Picture, ...] = (
     ("search-light", "", {"q": QUERY, "picture": "ranks"}, "light", (1280, 900), charts),
@@ -67,7 +68,7 @@ PICTURES: tuple[Picture, ...] = (
     ("explain-light", "explain", {"q": QUERY, "target": "src/backoff.py"}, "light", (1280, 900), charts),
     ("document-dark", "document", {"q": QUERY, "path": "kb/retries.md"}, "dark", (1280, 700), nothing),
     ("corpus-dark", "corpus", {}, "dark", (1280, 785), nothing),
-    ("compare-light", "compare", {}, "light", (1280, 900), pressed("Compare them")),
+    ("compare-light", "compare", {"plans": PLANS}, "light", (1280, 900), charts),
     ("tune-dark", "tune", {"plan": "rrf"}, "dark", (1280, 960), pressed("Run the sweep")),
     ("snapshots-light", "snapshots", {"q": QUERY}, "light", (1280, 720), saved),
     ("judge-light", "judge", {}, "light", (1280, 740), judged),

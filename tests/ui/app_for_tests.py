@@ -72,6 +72,15 @@ def draw_scores(at: AppTest, judged: Path) -> None:
     run(at)
 
 
+def finished(at: AppTest, name: str = "tune") -> AppTest:
+    """Wait for the work of a page, and run the page again."""
+    job = at.session_state[f"wb.{name}.job"]
+    job.wait(60)
+    assert not job.running
+    assert job.error is None, str(job.error)
+    return run(at)
+
+
 def document(open_app: Callable[..., AppTest], corpus: Path, **params: str) -> AppTest:
     """The Document page at an address."""
     return page(open_app, corpus, "document", **params)

@@ -74,3 +74,25 @@ def two_collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "source" / "kettles.md").write_text(text, encoding="utf-8")
     wb.index([folder / "source"], corpus=folder / "corpus", collection=["docs", "memory"], encoder="hashing", workers=0)
     return folder / "corpus"
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Path:
+    """Judgments of the small corpus: eight queries, one of whose texts is hostile."""
+    lines = ["query_id,query,document,grade"]
+    asked = {
+        "how do retries work": "retries.md",
+        "timeouts": "timeouts.md",
+        "rate limits": "limits.md",
+        "kettle": "kettle.md",
+    }
+    asked |= {
+        "good tea": "tea.md",
+        "wait longer": "backoff.py",
+        "<script>pelican</script>": "hostile.md",
+        "note 3": "notes/note-03.md",
+    }
+    lines += [f"q{n},{text},{path},1" for n, (text, path) in enumerate(asked.items())]
+    path = tmp_path / "judged.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path

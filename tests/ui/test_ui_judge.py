@@ -4,9 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
-from html import unescape
 from pathlib import Path
-from urllib.parse import parse_qsl
 
 import pytest
 from app_for_tests import all_text, bodies, page, run
@@ -17,7 +15,6 @@ from workbench.errors import JudgmentError
 from workbench.judgments.exchange import import_judgments
 from workbench.records import Progress
 from workbench.ui import jobs
-from workbench.ui.state import from_params
 from workbench.ui.views.judge import Choice, Round
 
 Open = Callable[..., AppTest]
@@ -219,36 +216,6 @@ def test_a_grade_taken_back_is_asked_again_though_the_passage_has_one_of_its_par
         assert made.done == 0
 
 
-@pytest.fixture
-def judged(tmp_path: Path) -> Path:
-    """Judgments of the small corpus: eight queries, one of whose texts is hostile."""
-    lines = ["query_id,query,document,grade"]
-    asked = {
-        "how do retries work": "retries.md",
-        "timeouts": "timeouts.md",
-        "rate limits": "limits.md",
-        "kettle": "kettle.md",
-    }
-    asked |= {
-        "good tea": "tea.md",
-        "wait longer": "backoff.py",
-        "<script>pelican</script>": "hostile.md",
-        "note 3": "notes/note-03.md",
-    }
-    lines += [f"q{n},{text},{path},1" for n, (text, path) in enumerate(asked.items())]
-    path = tmp_path / "judged.csv"
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
-def finished(at: AppTest, name: str = "tune") -> AppTest:
-    job = at.session_state[f"wb.{name}.job"]
-    job.wait(60)
-    assert not job.running
-    assert job.error is None, str(job.error)
-    return run(at)
-
-
 def measured(at: AppTest) -> str:
     """The figure's line, when its retrieval is done."""
     kept = at.session_state["wb.live"]
@@ -301,35 +268,6 @@ def test_the_search_page_shows_the_figure_once_a_setting_is_moved(
     at.selectbox(key="wb.w.live.set").set_value("none")
     run(at)
     assert not any("wb-live" in b for b in bodies(at) if "<style>" not in b)
-
-
-def compare_with_rrf(at: AppTest) -> None:
-    """Choose `rrf` as the second plan, press the button, and wait."""
-    at.selectbox(key="wb.w.compare.second").set_value("rrf")
-    run(at)
-    at.button(key="wb.w.compare.run").click()
-    run(at)
-    finished(at, "compare")
-
-
-def test_two_plans_are_compared_with_and_without_judgments(open_app: Open, small_corpus: Path, judged: Path) -> None:
-    at = page(open_app, small_corpus, "compare")
-    at.text_input(key="wb.w.compare.path").set_value(str(judged))
-    run(at)
-    compare_with_rrf(at)
-    assert "Agreement of the two lists" in all_text(at)
-    assert any('href="./?q=' in body for body in bodies(at))
-    at = page(open_app, small_corpus, "compare")
-    at.text_area(key="wb.w.compare.queries").set_value("kettle\nrate limits\n\nkettle\n")
-    run(at)
-    compare_with_rrf(at)
-    assert "over 2 queries without judgments" in all_text(at)
-    assert not at.dataframe
-    (table,) = (b for b in bodies(at) if "only the second has" in b)
-    link = unescape(re.findall(r'href="\./\?([^"]+)"', table)[0])
-    state, said = from_params(dict(parse_qsl(link)))
-    assert said == ()
-    assert [c.plan for c in state.columns] == [wb.Plan.parse("default"), wb.Plan.parse("rrf")]
 
 
 def test_a_job_says_its_faults_and_can_be_stopped(sample: wb.Corpus) -> None:

@@ -21,7 +21,8 @@ from workbench.charts import distribution_figure
 from workbench.cli.main import main
 from workbench.errors import JudgmentError, QueryError, SourceUnavailable, UsageError
 from workbench.evaluate.distribution import Distribution, distribution
-from workbench.evaluate.evaluation import evaluate, lists_of, queries_only, score_run
+from workbench.evaluate.evaluation import evaluate, score_run
+from workbench.evaluate.leaderboard import Leaderboard, queries_only
 from workbench.evaluate.measures import parse_measure, parse_measures
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.run import Run, as_judged, document_keys, load_run, make_run
@@ -423,16 +424,19 @@ def test_plans_differ_most_where_their_lists_do(tmp_path):
     files = {"a.md": "red apple\n", "b.md": "red brick\n", "c.md": "blue brick\n", "d.md": "green grass\n"}
     wb.index([write_files(tmp_path / "files", files)], corpus=tmp_path / "corpus", encoder="hashing")
     with wb.open_corpus(tmp_path / "corpus") as corpus:
-        pool = Pool(corpus.engine, queries_only(["grass", "apple brick", "grass"]))
+        asked = queries_only(["grass", "apple brick", "grass"])
         same, other = (
             wb.Plan.parse("default sources=keyword"),
             wb.Plan.parse("default sources=keyword keyword.operator=all"),
         )
-        lists = lists_of(pool, same, other)
-        frame = lists.frame()
+        board = corpus.leaderboard(asked, [same, other])
+        assert not board.judged
+        assert board.frame().columns == ["plan", "p50_ms", "p95_ms"]
+        frame = board.per_query(1)
         assert frame["query"].to_list() == ["apple brick", "grass"]
         assert frame["rbo"].to_list()[1] == 1.0
-        assert frame["only_first"].to_list()[0] == ["a.md", "b.md", "c.md"]
+        assert frame["lost"].to_list()[0] == ["a.md", "b.md", "c.md"]
+        assert "difference" not in frame.columns
         judged = Judgments({"q": Topic("q", "red brick")}, {"q": {"b.md": 1, "a.md": 0}})
         found = distribution(Pool(corpus.engine, judged), wb.preset("default"))
         assert (len(found.relevant), len(found.judged)) == (1, 1)
@@ -443,3 +447,68 @@ def test_plans_differ_most_where_their_lists_do(tmp_path):
         assert one.wins(two, "RR")["difference"].to_list() == [0.0]
     with pytest.raises(UsageError, match="no queries"):
         queries_only([" "])
+
+
+def test_a_leaderboard_has_means_verdicts_and_the_queries_that_moved() -> None:
+    """Means are those of each evaluation; p is corrected for the number of plans; lost and won are relevant documents."""
+    qrels = {f"q{n}": {"right": 2, "wrong": 0} for n in range(12)}
+    good = {i: ["right", "x"] for i in qrels}
+    bad = {**{i: ["wrong", "right"] for i in qrels}, "q0": ["wrong", "x"]}
+    asked = judged(qrels)
+    runs = {"bad": bad, "good": good, "same": bad, "also good": good}
+    made = tuple(score_run(run, asked, ["nDCG@10", "P@1"], name=name) for name, run in runs.items())
+    board = Leaderboard(made)
+    frame = board.frame()
+    assert frame["plan"].to_list() == ["good", "also good", "bad", "same"]
+    assert frame["P@1"].to_list() == [1.0, 1.0, 0.0, 0.0]
+    alone, of_three = made[0].compare(made[1]), board.differences()[1]
+    assert of_three is not None
+    assert of_three.p == pytest.approx(min(1.0, 3 * alone.p))
+    assert (of_three.wins, of_three.significant) == (12, True)
+    assert board.differences()[0] is None
+    assert "is the same" in str(frame["verdict"].to_list()[3])
+    queries = board.per_query(1)
+    assert queries["query_id"].to_list()[0] == "q0"
+    assert (queries["lost"].to_list()[0], queries["won"].to_list()[0]) == ([], ["right"])
+    assert queries["won"].to_list()[1] == []
+    turned = board.against(1)
+    assert turned.per_query(0)["difference"].to_list()[0] == -1.0
+    assert [d is None for d in turned.differences("P@1")] == [False, True, False, False]
+
+
+def test_measures_are_kept_over_time_for_who_saw_them(tmp_path: Path) -> None:
+    """A point a kept evaluation, in the order of time, with its generation; another principal's points are not shown."""
+    wb.index([write_files(tmp_path / "files", {"a.md": "red apple\n"})], corpus=tmp_path / "corpus", encoder="hashing")
+    asked = Judgments({"q": Topic("q", "apple")}, {"q": {"a.md": 1}}, "fruit")
+    with wb.open_corpus(tmp_path / "corpus") as corpus:
+        assert len(corpus.measured()) == 0
+        for plans in (["default"], ["default", "rrf"]):
+            corpus.keep_evaluations(corpus.leaderboard(asked, plans, ["RR", "P@1"]).evaluations)
+        kept = corpus.measured()
+        assert kept["plan"].to_list() == ["default"] * 4 + ["rrf"] * 2
+        assert kept["measure"].to_list() == ["RR", "P@1"] * 3
+        assert kept["mean"].to_list() == [1.0] * 6
+        assert set(kept["generation"]) == {corpus.generation}
+        assert kept["changed"].to_list() == [False] * 6
+    with wb.open_corpus(tmp_path / "corpus", wb.Principal("acme")) as other:
+        assert len(other.measured()) == 0
+
+
+def test_a_leaderboard_that_is_stopped_has_the_plans_that_are_done(tmp_path: Path) -> None:
+    wb.index([write_files(tmp_path / "files", {"a.md": "red apple\n"})], corpus=tmp_path / "corpus", encoder="hashing")
+    asked = Judgments({"q": Topic("q", "apple")}, {"q": {"a.md": 1}}, "fruit")
+    seen: list[int] = []
+
+    def stop() -> bool:
+        seen.append(1)
+        return len(seen) > 2
+
+    with wb.open_corpus(tmp_path / "corpus") as corpus:
+        board = corpus.leaderboard(asked, ["default", "rrf", "tmm"], baseline=1, stop=stop)
+        assert board.names == ("default", "rrf")
+        assert board.base.name == "rrf"
+        assert any("2 of 3 plans" in w for w in board.warnings)
+        with pytest.raises(KeyboardInterrupt):
+            corpus.leaderboard(asked, ["default"], stop=lambda: True)
+        with pytest.raises(UsageError, match="no plan"):
+            corpus.leaderboard(asked, [])

@@ -19,6 +19,8 @@ YELLOW, BLUE, VERMILION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A
 SOURCES: Mapping[str, str] = {"grep": ORANGE, "keyword": SKY, "vector": GREEN}
 LABELS: Mapping[Label, str] = {Label.EXACT: ORANGE, Label.SEMANTIC: GREEN, Label.HYBRID: PURPLE, Label.STRONGEST: SKY}
 CUT = VERMILION
+FIRST, SECOND = SKY, PURPLE
+"""Of two plans beside each other: A, what is compared with, and B. Dark text on them can be read."""
 
 MOST_POINTS = 200
 """Points or bars that a figure draws at most."""
@@ -77,7 +79,7 @@ def dots(x: list[Any], y: list[Any], **more: Any) -> dict[str, Any]:
     return {"type": "scatter", "mode": "markers", "x": x, "y": y, **more}
 
 
-def upright(at: float, colour: str = CUT, dash: str = "dash") -> dict[str, Any]:
+def upright(at: float | str, colour: str = CUT, dash: str = "dash") -> dict[str, Any]:
     line = {"color": colour, "width": 2, "dash": dash}
     return {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line}
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.charts.layout import (
     BLUE,
     GREEN,
+    GREY,
     LEGEND_ABOVE,
     MOST_POINTS,
     ORANGE,
     PURPLE,
+    SKY,
     VERMILION,
     axis,
     dots,
     figure,
     name_of,
     row_figure,
+    upright,
 )
 
 if TYPE_CHECKING:
@@ -135,3 +139,62 @@ def wins_figure(frame: pl.DataFrame, measure: str, names: tuple[str, str], *, he
     side = f"{name_of(measure)}: {name_of(names[1], 24)}<br>minus {name_of(names[0], 24)}"  # upright: one line would be cut
     axes = {"xaxis": axis(counts, showticklabels=False), "yaxis": axis(side)}
     return figure([trace], height, bargap=0.05, clickmode="event+select", **axes)
+
+
+def forest_figure(differences: Sequence[tuple[str, Any]], measure: str, baseline: str) -> Any:
+    """Plans against a baseline (names and `Difference`s), the first on top: the mean difference with its 95 % interval, and the
+    line of no difference. What is better is green, worse vermilion, not to be told grey.
+    """
+    traces = []
+    for word, colour in (("better", GREEN), ("worse", VERMILION), ("no difference shown", GREY)):
+        own = [(name, d) for name, d in differences if _word(d) == word]
+        ends = [
+            [0.0 if math.isnan(d.low) else abs(end - d.difference) for _, d in own for end in [getattr(d, side)]]
+            for side in ("high", "low")
+        ]
+        bars = {"type": "data", "symmetric": False, "array": ends[0], "arrayminus": ends[1], "color": colour}
+        shown = [[f"{d.low:+.3f} to {d.high:+.3f}", d.second_mean, f"{d.p:.3g}"] for _, d in own]
+        traces.append(
+            dots(
+                [d.difference for _, d in own],
+                [name_of(name) for name, _ in own],
+                name=word,
+                marker={"color": colour, "size": 10},
+                error_x=bars,
+                customdata=shown,
+                hovertemplate="%{y}: %{customdata[1]:.4f}<br>%{x:+.4f} (%{customdata[0]}), p %{customdata[2]}<extra></extra>",
+            )
+        )
+    along = {"title": {"text": f"{name_of(measure)} minus that of {name_of(baseline)}"}, "zeroline": False}
+    made = row_figure([t for t in traces if t["x"]], len(differences), None, along, room=34)
+    names = [name_of(name) for name, _ in differences]
+    return made.update_layout(shapes=[upright(0.0, GREY)], yaxis={"categoryorder": "array", "categoryarray": names})
+
+
+def _word(d: Any) -> str:
+    return "no difference shown" if not d.significant else "better" if d.difference > 0 else "worse"
+
+
+def history_figure(frame: pl.DataFrame, measure: str, *, height: int = 320) -> Any:
+    """A measure over time (rows of `Corpus.measured` with that measure): a line a plan, and a dotted line where another
+    generation answers from there on.
+    """
+    colours = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
+    traces = []
+    for n, (plan, filters) in enumerate(dict.fromkeys(zip(frame["plan"], frame["filters"], strict=True))):
+        own = frame.filter(plan=plan, filters=filters).tail(MOST_POINTS)
+        said = list(zip(own["generation"], own["kind"], own["low"], own["high"], own["queries"], strict=True))
+        look: dict[str, Any] = {
+            "mode": "lines+markers",
+            "line": {"color": colours[n % len(colours)]},
+            "showlegend": True,
+        }
+        hover = "%{y:.4f} (%{customdata[2]:.3f} to %{customdata[3]:.3f}) on %{customdata[4]} queries<br>%{x}, %{customdata[1]}, "
+        look |= {"customdata": said, "hovertemplate": f"{hover}generation %{{customdata[0]}}<extra></extra>"}
+        name = name_of(plan + (f" where {filters}" if filters else ""))
+        traces.append(dots([at.isoformat() for at in own["at"]], own["mean"].to_list(), name=name, **look))
+    pairs = zip(frame["at"], frame["generation"], frame["generation"].shift(1), strict=True)
+    changes = [at.isoformat() for at, generation, before in pairs if before not in (None, generation)]
+    shapes = [upright(at, GREY, "dot") for at in changes]
+    layout = {"showlegend": True, "legend": LEGEND_ABOVE, "shapes": shapes, "margin": {"l": 8, "r": 8, "t": 30, "b": 8}}
+    return figure(traces, height, xaxis=axis(""), yaxis=axis(name_of(measure)), **layout)

@@ -13,16 +13,21 @@ from rich.text import Text
 
 from workbench.cli import options, output
 from workbench.cli.options import Given, OutputFile, Writing, argument, bounded, flag, option, several, takes
-from workbench.errors import UsageError
+from workbench.errors import CorpusError, UsageError
 from workbench.plan.fields import FUSED, OFF
 from workbench.plan.plan import Plan
 from workbench.retrieve.request import MODES
 
 if TYPE_CHECKING:
+    from workbench.corpus import Corpus
     from workbench.evaluate.distribution import Distribution
     from workbench.evaluate.evaluation import Evaluation
+    from workbench.evaluate.leaderboard import Leaderboard
     from workbench.evaluate.sweep import Sweep
 
+_REPORT = option(
+    "--html", "report", type=OutputFile(), help="Write a report that opens in any browser, with no server."
+)
 _JUDGED = (options.SPLIT, options.JUDGES, options.FILTER, options.DROP_IDENTICAL, *options.ASKER)
 
 
@@ -47,18 +52,29 @@ _JUDGED = (options.SPLIT, options.JUDGES, options.FILTER, options.DROP_IDENTICAL
     option("--depth", type=click.IntRange(1, 100_000), help="Candidates from each source, whatever the plan says."),
     flag("--per-query", help="Show every query's figures."),
     option("--run", "run_file", type=OutputFile(), help="Write the first plan's run in TREC form."),
+    _REPORT,
+    flag(
+        "--keep",
+        help="Keep the figures as points of measures over time (`workbench check JUDGMENTS --history`, the Compare page).",
+    ),
     options.NO_KEYWORDS,
     *_JUDGED,
 )
 def evaluate(o: Given) -> None:
     """Measure plans on JUDGMENTS: a BEIR folder, TREC qrels, CSV, JSONL, or a query set by its name.
 
-    The first plan is the baseline that the others are compared with, by the first measure. Judgments are of documents and of
+    The first plan is the baseline that the others are compared with, by the first measure; p is corrected for their number
+    (Holm). Judgments are of documents and of
     places in them, so they measure corpora of the same files with other chunks or encoders too: --against compares those.
     A run names documents: with --with-run judged passages count as their documents for the plans, too.
     """
+    from workbench.evaluate.leaderboard import Leaderboard
     from workbench.evaluate.run import load_run
 
+    if o.others and (o.report or o.keep):
+        raise UsageError(
+            "--html and --keep are of one corpus", "Leave out --against, or evaluate each corpus by itself"
+        )
     runs = [load_run(path) for path in o.runs]
     loaded = o.judged(o.judgments, o.split, o.judges)
     loaded = loaded.by_document() if runs else loaded
@@ -67,24 +83,42 @@ def evaluate(o: Given) -> None:
     with output.progress_bar(enabled=not o.as_json) as progress:
         for corpus in (None, *o.others):
             with o.open(corpus) as opened:
+                plans = []
                 for given in o.plans("default"):
                     sources = {*given.sources, *o.modes} - {"hybrid"} if o.depth else ()
-                    plan = given.replace({f"depth.{source}": o.depth for source in sorted(sources)})
-                    for mode in o.modes or ("hybrid",):
-                        done = opened.evaluate(loaded, plan, measures, mode=mode, filters=o.filters, progress=progress)
-                        made.append(replace(done, name=f"{opened.path}: {done.name}") if o.others else done)
-    if runs:
-        with o.open() as opened:
-            made += [opened.evaluate_run(run, loaded, measures) for run in runs]
+                    plans.append(given.replace({f"depth.{source}": o.depth for source in sorted(sources)}))
+                for mode in o.modes or ("hybrid",):
+                    done = opened.leaderboard(
+                        loaded, plans, measures, mode=mode, filters=o.filters, progress=progress
+                    ).evaluations
+                    made += [replace(e, name=f"{opened.path}: {e.name}") if o.others else e for e in done]
+    with o.open() as opened:
+        if o.keep:
+            opened.keep_evaluations(made, filters=o.filters)
+        made += [opened.evaluate_run(run, loaded, measures) for run in runs]
+        if o.report:
+            _write_report(opened, made, o.report)
     if o.run_file is not None:
         made[0].run.save_trec(o.run_file)
+    board = Leaderboard(tuple(made))
     if o.as_json:
-        output.print_json([_evaluation_dict(e, made[0], o.per_query) for e in made])
+        output.print_json([_evaluation_dict(board, n, o.per_query) for n in range(len(made))])
     else:
-        _print_evaluations(made, o.per_query)
+        _print_board(board, o.per_query)
 
 
-def _evaluation_dict(evaluation: Evaluation, base: Evaluation, per_query: bool) -> dict[str, Any]:
+def _write_report(opened: Corpus, items: Any, target: Path) -> None:
+    """Write evaluations or a sweep as one page. Raises UsageError where it cannot be written."""
+    from workbench.snapshot import Snapshot
+
+    try:
+        target.write_text(Snapshot.of(items, corpus=opened).html(), encoding="utf-8", newline="\n")
+    except OSError as exc:
+        raise UsageError(f"{target} cannot be written: {exc.strerror or exc}", "Choose another place") from exc
+
+
+def _evaluation_dict(board: Leaderboard, n: int, per_query: bool) -> dict[str, Any]:
+    evaluation, difference = board.evaluations[n], board.differences()[n]
     data: dict[str, Any] = {
         "plan": evaluation.name,
         "queries": len(evaluation.query_ids),
@@ -94,8 +128,9 @@ def _evaluation_dict(evaluation: Evaluation, base: Evaluation, per_query: bool) 
         "latency_ms": {"p50": _known(evaluation.latency.p50), "p95": _known(evaluation.latency.p95)},
         "warnings": list(evaluation.warnings),
     }
-    if evaluation is not base:
-        data["against"] = {"plan": base.name, "verdict": base.compare(evaluation).verdict}
+    if difference is not None:
+        ends = {name: _known(getattr(difference, name)) for name in ("difference", "low", "high", "p")}
+        data["against"] = {"plan": board.base.name, "verdict": difference.verdict, **ends}
     if per_query:
         data["per_query"] = evaluation.per_query().to_dicts()
     return data
@@ -106,23 +141,25 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _print_evaluations(made: list[Evaluation], per_query: bool) -> None:
+def _print_board(board: Leaderboard, per_query: bool) -> None:
     rows = []
-    for evaluation in made:
-        row = [evaluation.name]
-        for figure in evaluation.frame().iter_rows(named=True):
-            interval = "" if figure["low"] is None else f" ({figure['low']:.3f} to {figure['high']:.3f})"
-            row.append(f"{figure['mean']:.4f}{interval}")
-        row.append("-" if math.isnan(evaluation.coverage.judged) else f"{evaluation.coverage.judged:.0%}")
-        row.append(f"{evaluation.latency.p50:.1f}" if evaluation.run.latencies_ms else "-")
-        rows.append(row)
-    title = f"{len(made[0].query_ids)} judged queries (mean and 95 % interval; nDCG with linear gain)"
+    for row in board.frame().iter_rows(named=True):
+        shown = [row["plan"]]
+        for measure in board.measures:
+            low, high = (row[f"{measure} {end}"] for end in ("low", "high"))
+            shown.append(f"{row[measure]:.4f}" + ("" if low is None else f" ({low:.3f} to {high:.3f})"))
+        shown.append("-" if row["judged@10"] is None else f"{row['judged@10']:.0%}")
+        rows.append([*shown, "-" if row["p50_ms"] is None else f"{row['p50_ms']:.1f}"])
+    title = f"{len(board.base.query_ids)} judged queries (mean and 95 % interval; nDCG with linear gain), the best plan first"
     out = output.console()
-    out.print(output.table(("plan", *made[0].measures, "judged@10", "p50 ms"), rows, title))
-    for evaluation in made[1:]:
-        out.print(Text(made[0].compare(evaluation).verdict))
-    output.warn(dict.fromkeys(w for e in made for w in e.warnings))
-    for evaluation in made if per_query else ():
+    out.print(output.table(("plan", *board.measures, "judged@10", "p50 ms"), rows, title))
+    others = [d for d in board.differences() if d is not None]
+    for difference in others:
+        out.print(Text(difference.verdict))
+    if len(others) > 1:
+        output.line(f"Each p is corrected for {len(others)} comparisons (Holm).", "dim")
+    output.warn(dict.fromkeys(w for e in board.evaluations for w in e.warnings))
+    for evaluation in board.evaluations if per_query else ():
         output.print_frame(evaluation.per_query(), evaluation.name, digits=3)
 
 
@@ -141,25 +178,40 @@ _SHOWN = 10
         help="Write the figures of now, for later checks; the baseline itself is replaced only where the check passes.",
     ),
     several("--measure", "measures", help="An ir_measures name; may be repeated. Default: nDCG@10 R@100."),
+    flag("--history", help="Show the measures of the checks and kept evaluations of JUDGMENTS so far, too."),
     bounded("--tolerance", type=click.FloatRange(0, 1), default=0.0, help="A drop of at most this much passes."),
     options.MODE,
     *_JUDGED,
 )
 def check(o: Given) -> None:
-    """Measure a plan on JUDGMENTS and exit with 1 when it is significantly worse than a baseline, or below a minimum."""
+    """Measure a plan on JUDGMENTS and exit with 1 when it is significantly worse than a baseline, or below a minimum.
+
+    The figures are kept in the corpus, so that the Compare page and --history show them over time.
+    """
     from workbench.evaluate.guarding import Guard, read_baseline, save_baseline
     from workbench.evaluate.guarding import check as compare
 
     plan, least = o.plan(), _minimums(o.minimums)
     loaded = o.judged(o.judgments, o.split, o.judges)
     before = None if o.baseline is None else read_baseline(o.baseline)
-    if before is None and not least and o.save is None:
-        raise UsageError("There is nothing to check against", "Give --baseline FILE, --min nDCG@10=0.4, or --save FILE")
+    if before is None and not least and o.save is None and not o.history:
+        raise UsageError(
+            "There is nothing to check against", "Give --baseline FILE, --min nDCG@10=0.4, --save FILE or --history"
+        )
     measures = [*(before.measures if before else ()), *(o.measures or ("nDCG@10", "R@100")), *least]
     with o.open() as opened, output.progress_bar(enabled=not o.as_json) as progress:
         now = opened.evaluate(loaded, plan, measures, mode=o.mode, filters=o.filters, progress=progress)
+        kept = []
+        try:
+            opened.keep_evaluations([now], "check", o.filters)
+        except CorpusError as exc:
+            kept = [f"The figures were not kept over time: {exc}"]
+        past = opened.measured() if o.history else None
     found = compare(now, before, least, tolerance=o.tolerance) if before or least else Guard()
-    warnings = [*now.warnings, *found.notes]
+    warnings = [*now.warnings, *found.notes, *kept]
+    if past is not None:
+        past = past.filter(judgments=now.judgments.name)
+        past = past.with_columns(past["at"].dt.to_string("%Y-%m-%d %H:%M"))
     save = o.save
     # A failed run must not become what later ones are measured against.
     if save and not found.passed and o.baseline and save.exists() and save.samefile(o.baseline):
@@ -179,6 +231,7 @@ def check(o: Given) -> None:
                 "not_compared": list(found.left_out),
                 "saved": None if save is None else str(save),
                 "warnings": warnings,
+                **({} if past is None else {"history": past.to_dicts()}),
             }
         )
         raise SystemExit(0 if found.passed else 1)
@@ -193,6 +246,9 @@ def check(o: Given) -> None:
         output.line("failed: " + failure, "red")
     if (before or least) and found.passed:
         output.line("passed")
+    if past is not None:
+        shown = past.select("at", "generation", "plan", "measure", "mean", "low", "high", "kind")
+        output.print_frame(shown, f"{now.judgments.name} over time (UTC)")
     output.warn(warnings)
     if save is not None:
         output.line(f"Saved to {save}; check against it with --baseline {save}")
@@ -387,6 +443,7 @@ def export(o: Given) -> None:
     options.MODE,
     options.NO_KEYWORDS,
     option("--out", "-o", "out", type=OutputFile(), help="Write the best plan here: .yaml, or Python as .py."),
+    _REPORT,
     several("--curve", "curves", metavar="FIELD", help="Show the figure over this field; may be repeated."),
     bounded("--top", type=click.IntRange(1, 1000), default=10, help="How many plans to list."),
     bounded("--seed", type=click.IntRange(min=0), default=0, help="Seed of folds, draws, intervals and tests."),
@@ -418,6 +475,8 @@ def tune(o: Given) -> None:
         except KeyboardInterrupt:
             output.say("workbench: Stopped before two queries were done.", err=True)
             raise SystemExit(130) from None
+        if o.report:
+            _write_report(opened, made, o.report)
     if o.out is not None:
         o.out.write_text(made.to_python() if o.out.suffix == ".py" else made.to_yaml(), encoding="utf-8")
     if o.as_json:

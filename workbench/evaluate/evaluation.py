@@ -3,9 +3,8 @@
 `evaluate` makes the run with whatever function searches; a plan's figures are at its own depth, and `limit` only says how
 many rows a person is shown. Every figure can be had again from the exported run and qrels with any program that reads them.
 
-Two plans on the same queries: `Evaluation.compare` says who wins, the queries sorted by their difference whether a mean moves
-by many small steps or a few large ones, and `Lists` how much two plans agree. Agreement needs no judgments: the queries on
-which two plans return the most different lists are the ones worth judging.
+Two plans on the same queries: `Evaluation.compare` says who wins, and the queries sorted by their difference whether a mean
+moves by many small steps or a few large ones. Several plans are a `leaderboard`.
 """
 
 from __future__ import annotations
@@ -20,12 +19,9 @@ from numpy.typing import NDArray
 
 from workbench.errors import UsageError
 from workbench.evaluate.measures import DEFAULT_MEASURES, compute, needed_depth, parse_measures
-from workbench.evaluate.pool import Pool, rankings_of
 from workbench.evaluate.run import Run, make_run, query_frame
 from workbench.evaluate.statistics import Difference, bootstrap_interval, known, paired_difference
 from workbench.judgments.qrels import Judgments, Topic
-from workbench.plan.plan import Plan
-from workbench.ranking.agreement import overlap, rbo
 from workbench.records import Progress
 
 if TYPE_CHECKING:
@@ -235,79 +231,3 @@ def _warnings(run: Run, judgments: Judgments, measures: tuple[str, ...], coverag
         )
     said.extend(judgments.notes)
     return said
-
-
-# --- lists that differ ---
-
-DEPTH = 100
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Lists:
-    """The document lists of two plans.
-
-    Attributes:
-        judgments: The queries (with qrels where there are any).
-        rankings: For each plan, query id -> document keys, best first.
-    """
-
-    names: tuple[str, str]
-    judgments: Judgments
-    rankings: tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]
-
-    def frame(self, top: int = 10) -> pl.DataFrame:
-        """One row a query, the most different first: query_id, query, rbo (0 to 1, p 0.9; Webber et al. 2010), shared (of the
-        first `top`), only_first and only_second (the documents of the first `top` that the other lacks there).
-        """
-        import polars as pl
-
-        rows = []
-        for query_id in self.judgments.query_ids:
-            first, second = (r.get(query_id, ()) for r in self.rankings)
-            topic = self.judgments.topics.get(query_id)
-            rows.append(
-                (
-                    query_id,
-                    topic.text if topic else None,
-                    rbo(first, second),
-                    overlap(first, second, top),
-                    [d for d in first[:top] if d not in second[:top]],
-                    [d for d in second[:top] if d not in first[:top]],
-                )
-            )
-        rows.sort(key=lambda row: row[2])
-        schema: dict[str, Any] = {
-            "query_id": pl.String, "query": pl.String, "rbo": pl.Float64, "shared": pl.Int64,
-            "only_first": pl.List(pl.String), "only_second": pl.List(pl.String),
-        }  # fmt: skip
-        return pl.DataFrame(rows, schema=schema, orient="row")
-
-    @property
-    def agreement(self) -> float:
-        """Mean RBO over the queries."""
-        ids = self.judgments.query_ids
-        return float(np.mean([rbo(self.rankings[0].get(i, ()), self.rankings[1].get(i, ())) for i in ids]))
-
-
-def lists_of(
-    pool: Pool,
-    first: Plan,
-    second: Plan,
-    depth: int = DEPTH,
-    *,
-    progress: Callable[[Progress], None] | None = None,
-    stop: Callable[[], bool] | None = None,
-) -> Lists:
-    """The lists of two plans for every query of a pool, `depth` documents each; those asked before `stop` said so."""
-    rankings = rankings_of(pool, (first, second), depth, progress, stop)
-    done = pool.judgments if len(rankings[0]) == len(pool) else pool.judgments.subset(rankings[0])
-    return Lists((str(first), str(second)), done, (rankings[0], rankings[1]))
-
-
-def queries_only(queries: Sequence[str], name: str = "queries") -> Judgments:
-    """Queries without judgments, for comparing plans by agreement alone. Raises UsageError where there are none."""
-    texts = list(dict.fromkeys(q.strip() for q in queries if q.strip()))
-    if not texts:
-        raise UsageError("There are no queries to compare on", "Give at least one")
-    topics = {str(n): Topic(str(n), text) for n, text in enumerate(texts, 1)}
-    return Judgments(topics, {i: {} for i in topics}, name)

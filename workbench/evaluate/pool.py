@@ -15,7 +15,7 @@ passages, equal texts among documents that are ranked as documents, or of which 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,7 +29,7 @@ from workbench.plan.fields import FUSED, OFF, RETRIEVAL, base_of, encoder_of
 from workbench.plan.plan import Plan
 from workbench.ranking.batch import Batch, Judged
 from workbench.ranking.candidates import Candidates
-from workbench.records import Principal, Progress, Span
+from workbench.records import Principal, Span
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import fuse_plan
 from workbench.retrieve.request import check_principal, make_request, sources_of
@@ -395,26 +395,16 @@ def ranking_of(engine: Engine, pooled: Pooled, plan: Plan, most: int) -> tuple[s
     return tuple(keys)[:most]
 
 
-def rankings_of(
-    pool: Pool,
-    plans: Sequence[Plan],
-    most: int,
-    progress: Callable[[Progress], None] | None = None,
-    stop: Callable[[], bool] | None = None,
-) -> list[dict[str, tuple[str, ...]]]:
-    """For each plan, query id -> the first `most` documents; of the queries asked before `stop` said so."""
+def rankings_of(pool: Pool, plans: Sequence[Plan], most: int) -> list[dict[str, tuple[str, ...]]]:
+    """For each plan, query id -> the first `most` documents."""
     needs, keys = pool.needs(plans)
     rankings: list[dict[str, tuple[str, ...]]] = [{} for _ in plans]
-    for n, topic in enumerate(pool.topics, 1):
-        if stop is not None and stop():
-            break
+    for topic in pool.topics:
         answers: dict[tuple[object, ...], Answer] = {}
         asked = {key: pool.ask(topic, need, answers) for key, need in needs.items()}
         for run, plan, key in zip(rankings, plans, keys, strict=True):
             pooled = asked[key]
             run[topic.query_id] = () if pooled is None else ranking_of(pool.engine, pooled, plan, most)
-        if progress is not None:
-            progress(Progress("compare", n, len(pool), detail=topic.text))
     return rankings
 
 

@@ -134,6 +134,11 @@ class Engine:
             self._embedded[(encoder, text)] = vector
         return vector
 
+    def forget_embedded(self) -> None:
+        """Embed every query anew from now on: what is timed then has no head start."""
+        with self._lock:
+            self._embedded.clear()
+
     def left_out(self, text: str, encoder: str) -> str:
         """A sentence where that encoder, which embedded the text, read only its beginning; else ""."""
         model = self._models.get(encoder)

@@ -1,11 +1,11 @@
-"""The Compare page: two plans on the same queries. Who wins where, on which queries they differ most, and the verdict.
+"""The Compare page: any number of plans on the same queries. Measures and latency with intervals, verdicts against one of the
+plans, the queries of two of them, and the measures over time.
 
-Where the two lists differ needs no judgments: queries that were typed, or a set that nobody has judged, will do.
+Where lists differ needs no judgments: queries that were typed, or a set that nobody has judged, will do.
 """
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.errors import PlanError
-from workbench.evaluate.evaluation import Evaluation, Lists, lists_of, queries_only, score_run
-from workbench.evaluate.pool import Pool
+from workbench.charts.tuning import forest_figure, history_figure
+from workbench.errors import WorkbenchError
+from workbench.evaluate.leaderboard import Leaderboard, queries_only
 from workbench.judgments.qrels import Judgments
-from workbench.markup import plain
+from workbench.markup import csv_of, plain, visible
 from workbench.plan.plan import Plan
 from workbench.plan.presets import PRESETS
+from workbench.snapshot import Snapshot
+from workbench.snapshot.snapshot import Library
 from workbench.ui import auth, jobs, resources
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, controls, tables
+from workbench.ui.components import cards, controls, standings
 from workbench.ui.components.live import MEASURES
+from workbench.ui.routes import PATH
 from workbench.ui.views import tune
 
 if TYPE_CHECKING:
@@ -31,29 +34,97 @@ if TYPE_CHECKING:
 
 _KEY = controls.PREFIX + "compare."
 _JOB = "wb.compare.job"
-_ROWS = 30
-_SPAN = re.compile(r"#\d+-\d+$")
-"""Characters of a passage that nobody judged, after the path in its key: nothing to read."""
+_PLANS, _MEASURES, _BASE, _WITH = "plans", "measures", "base", "with"
+_FIRST_MEASURES = ("nDCG@10", "R@100", "RR@10")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compared:
-    """Two plans on the same queries: lists always, evaluations where there are judgments."""
+class Measured:
+    """A leaderboard, the generation that it is of, and the query set, if it is of one."""
 
-    lists: Lists
-    first: Evaluation | None
-    second: Evaluation | None
-    measure: str
+    board: Leaderboard
+    generation: str
+    name: str
+
+
+def draw(corpus: Corpus) -> None:
+    name = tune.judgments_box(corpus, "compare", judged=False)
+    with controls.section("Queries without a set", "compare.typed") as opened:
+        typed = (
+            st.text_area(
+                "Queries, one per line",
+                key=_KEY + "queries",
+                height=100,
+                placeholder="how do retries work",
+                help="Need no judgments: latencies, and where the plans' lists differ most. They go before the set.",
+            )
+            if opened.open
+            else ""
+        )
+    queries = tuple(dict.fromkeys(line.strip() for line in typed.splitlines() if line.strip()))
+    if name or queries:
+        _form(corpus, name, queries)
+    else:
+        st.text("Type queries, choose a set of them, or make one from your own documents in a terminal:")
+        st.code(f"workbench judge make --corpus {shlex.quote(plain(str(resources.corpus_path()), 300))}", language=None)
+    made = jobs.watch(_JOB, _KEY)
+    if isinstance(made, Measured):
+        _found(corpus, made)
+    _history(corpus, made.name if isinstance(made, Measured) else name)
+
+
+def _labels(texts: Sequence[str]) -> list[str]:
+    """What plans are called: the name that one is saved under, `current`, or its text."""
+    names = {str(app_state.current().plan): "current plan", **resources.plan_names()}
+    names |= {p.name: p.name for p in PRESETS}
+    return [names.get(text, text) for text in texts]
+
+
+def _form(corpus: Corpus, name: str, queries: tuple[str, ...]) -> None:
+    now = str(app_state.current().plan)
+    offered = list(dict.fromkeys([now, *resources.saved_plans().values(), *(p.name for p in PRESETS)]))
+    asked = [text for text in app_state.page_value(_PLANS).split("\n") if text]
+    first = asked or list(dict.fromkeys([now, "default", "rrf"]))
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    plans = left.multiselect(
+        "Plans",
+        list(dict.fromkeys([*offered, *first])),
+        default=first,
+        format_func=lambda text: _labels([text])[0],
+        accept_new_options=True,
+        key=_KEY + "plans",
+        help="Presets, saved plans, or a plan's text form, typed or pasted: `default fusion.alpha=0.7`.",
+    )
+    measured = [m for m in app_state.page_value(_MEASURES).split(",") if m] or list(_FIRST_MEASURES)
+    measures = right.multiselect(
+        "Measures",
+        list(dict.fromkeys([*MEASURES, *measured])),
+        default=measured,
+        accept_new_options=True,
+        key=_KEY + "measures",
+        help="Any ir_measures name, such as `P@5`. The first one decides the order and the verdicts.",
+    )
+    what = f"{len(queries):,} queries" if queries else plain(name.rstrip("/").rsplit("/", 1)[-1], 40)
+    label = f"Measure {len(plans)} plan{'s' * (len(plans) != 1)} on {what}"
+    pressed = st.button(label, type="primary", key=_KEY + "run", disabled=jobs.busy(_JOB) or not plans or not measures)
+    if pressed or (asked and st.session_state.get(_JOB) is None):
+        try:
+            values = [Plan.parse(text) for text in plans]
+        except WorkbenchError as exc:
+            st.html(cards.alert("", exc.message, exc.remedy))
+            return
+        texts = list(dict.fromkeys(map(str, values)))
+        if pressed:
+            app_state.set_page_values(**{_PLANS: "\n".join(texts), _MEASURES: ",".join(measures), _BASE: "", _WITH: ""})
+        st.session_state[_JOB] = jobs.Job(_work(corpus, name, queries, auth.may_index(), texts, measures))
 
 
 def _work(
-    corpus: Corpus, name: str, queries: Sequence[str], files: bool, first: Plan, second: Plan, measure: str
+    corpus: Corpus, name: str, queries: Sequence[str], files: bool, plans: Sequence[str], measures: Sequence[str]
 ) -> jobs.Work:
-    """The work of a comparison: on queries that were typed, else on those of a set or of judgments. Without judgments the
-    lists alone are compared.
-    """
+    """The work of a leaderboard: on queries that were typed, else on those of a set or of judgments."""
 
-    def work(progress: Any, stop: Any) -> Compared:
+    def work(progress: Any, stop: Any) -> Measured:
         if queries:
             judged = queries_only(queries)
         elif name in {s.name for s in corpus.judging.overview() if not s.judgments}:
@@ -61,95 +132,109 @@ def _work(
             judged = Judgments({q.query_id: q.topic for q in known}, {q.query_id: {} for q in known}, name)
         else:
             judged = jobs.read_judged(corpus, name, files)
-        lists = lists_of(
-            Pool(corpus.engine, judged, principal=corpus.principal), first, second, progress=progress, stop=stop
-        )
-        if not any(judged.qrels.values()):
-            return Compared(lists, None, None, measure)
-        one, two = (
-            score_run(run, lists.judgments, [measure, "Judged@10"], name=text)
-            for run, text in zip(lists.rankings, lists.names, strict=True)
-        )
-        return Compared(lists, one, two, measure)
+        board = corpus.leaderboard(judged, plans, measures, progress=progress, stop=stop)
+        return Measured(board, corpus.generation, "" if queries else judged.name)
 
     return work
 
 
-def draw(corpus: Corpus) -> None:
-    name = tune.judgments_box(corpus, "compare", judged=False)
-    typed = st.text_area(
-        "or queries, one per line",
-        key=_KEY + "queries",
-        height=80,
-        placeholder="how do retries work",
-        help="Needs no judgments: says on which queries the plans differ most. Goes before the set.",
+# --- what was found -----------------------------------------------------------------------------------------------------
+
+
+def _choice(label: str, value: str, options: Sequence[int], labels: Sequence[str], first: int, place: Any) -> int:
+    """The choice of a plan, bound to a value of the page in the address."""
+    asked = app_state.page_value(value)
+    at = options.index(int(asked)) if asked.isdigit() and int(asked) in options else options.index(first)
+    chosen = place.selectbox(
+        label, options, index=at, format_func=labels.__getitem__, key=f"{_KEY}{value}.{len(labels)}.{options}"
     )
-    queries = tuple(dict.fromkeys(line.strip() for line in typed.splitlines() if line.strip()))
-    if not name and not queries:
-        st.text("Type queries, choose a set of them, or make one from your own documents in a terminal:")
-        st.code(f"workbench judge make --corpus {shlex.quote(plain(str(resources.corpus_path()), 300))}", language=None)
+    if str(chosen) != asked and chosen != first:
+        app_state.set_page_values(**{value: str(chosen)})
+    return int(chosen)
+
+
+def _found(corpus: Corpus, made: Measured) -> None:
+    board, labels = made.board, _labels(made.board.names)
+    st.subheader("Leaderboard", anchor=False)
+    count = len(board.evaluations)
+    places = st.columns([2, 2, 1], vertical_alignment="bottom")
+    base = _choice("Baseline (A)", _BASE, list(range(count)), labels, board.baseline, places[0])
+    board = board.against(base)
+    others = [n for n in board.order if n != base]
+    second = _choice("Compared with (B)", _WITH, others, labels, others[0], places[1]) if others else base
+    rows = resources.once("board", (made, base), board.frame)
+    measure = ""
+    if board.measures:
+        measure = str(places[2].selectbox("Measure", board.measures, key=_KEY + "measure"))
+        differences = resources.once("differences", (made, base, measure), lambda: board.differences(measure))
+        if (d := differences[second]) is not None:
+            said = f"p is corrected for {len(others)} comparisons (Holm)." if len(others) > 1 else ""
+            st.html(standings.verdict(d, (labels[base], labels[second]), said))
+    st.html(standings.board_html(board, rows, labels, second))
+    for warning in board.warnings:
+        st.html(cards.note(warning))
+    if measure and others:
+        drawn = [(labels[n], d) for n in board.order if (d := differences[n]) is not None]
+        controls.chart(forest_figure(drawn, measure, labels[base]), _KEY + "forest", "Differences to the baseline.")
+    _share(corpus, made, rows)
+    if others:
+        st.subheader("Queries", anchor=False)
+        plans = [Plan.parse(board.names[n]) for n in (base, second)]
+        standings.queries(board, second, (plans[0], plans[1]), measure, _KEY)
+
+
+def _share(corpus: Corpus, made: Measured, rows: Any) -> None:
+    if made.generation != corpus.generation:
+        st.caption("The corpus has changed since this was measured: measure again to save or share it.")
         return
-    now = str(app_state.current().plan)
-    offered = list(dict.fromkeys([now, *(p.name for p in PRESETS)]))
-    left, right, third = st.columns([2, 2, 1], vertical_alignment="bottom")
-    help = (
-        "A preset, or a plan's text form such as `default fusion.alpha=0.7`. The first is the plan of the Search page."
-    )
-    options: dict[str, Any] = {"accept_new_options": True, "key": _KEY + "first", "help": help}
-    first = left.selectbox("First plan", offered, index=0, **options)
-    options |= {"key": _KEY + "second", "help": "The one that may be better."}
-    second = right.selectbox("Second plan", offered, index=min(1, len(offered) - 1), **options)
-    measure = third.selectbox("Measure", MEASURES, key=_KEY + "measure")
-    if st.button("Compare them", type="primary", key=_KEY + "run", disabled=jobs.busy(_JOB)):
-        try:
-            plans = Plan.parse(first), Plan.parse(second)
-            st.session_state[_JOB] = jobs.Job(_work(corpus, name, queries, auth.may_index(), *plans, measure))
-        except PlanError as exc:
-            app_state.notice(str(exc))
-    made = jobs.watch(_JOB, _KEY)
-    if isinstance(made, Compared):
-        _found(made)
+    evaluations = list(made.board.evaluations)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.download_button(
+            "Download CSV", csv_of(rows), "leaderboard.csv", "text/csv", key=_KEY + "csv.board", on_click="ignore"
+        )
+        if not made.board.judged:
+            return
+        note = st.text_input("Note", key=_KEY + "note", placeholder="what this is", label_visibility="collapsed")
+
+        def snapshot() -> Snapshot:
+            title = note.strip() or f"Leaderboard: {made.name}"
+            return Snapshot.of(evaluations, note=title, corpus=corpus, by=resources.person())
+
+        st.download_button(
+            "Download report (HTML)",
+            lambda: snapshot().html(),
+            "leaderboard.html",
+            "text/html",
+            key=_KEY + "html",
+            on_click="ignore",
+        )
+        if st.button(
+            "Save", key=_KEY + "save", help="As a snapshot with a link, and as a point of the measures over time."
+        ):
+            kept = snapshot()
+            Library(corpus.path).keep(kept)
+            corpus.keep_evaluations(evaluations)
+            link = f'<a href="{PATH}{kept.id}" target="_blank" rel="noopener">{visible(plain(kept.title, 80))}</a>'
+            st.html(f'<p class="wb-status">Saved: {link}</p>')
 
 
-def _found(made: Compared) -> None:
-    first, second = (Plan.parse(text) for text in made.lists.names)
-    st.subheader("Result")
-    agreement = f"Agreement of the two lists (RBO, 1 is the same list): {made.lists.agreement:.2f}"
-    if made.first is None or made.second is None:
-        st.text(f"{agreement}, over {len(made.lists.judgments)} queries without judgments.")
-        st.text("Queries on which they differ most: judge these first")
-        _most_different(made, (first, second))
-        return
-    st.text(made.first.compare(made.second, made.measure).verdict)
-    judged = f"{made.first.coverage.judged:.0%} and {made.second.coverage.judged:.0%} of their first ten are judged"
-    st.caption(
-        f"{agreement}; {judged}."
-        + (" Few judged: who finds what nobody judged looks worse." if made.second.coverage.judged < 0.5 else "")
-    )
-    frame = made.first.wins(made.second, made.measure)
-    bars, apart = st.columns(2)
-    with bars:
-        tune.win_bars(frame, made.measure, ("the first", "the second"), (first, second), "compare")
-    with apart:
-        st.text("Queries on which they differ most (no judgments needed): judge these first")
-        _most_different(made, (first, second))
-    st.dataframe(
-        frame,
-        key=_KEY + "table",
-        hide_index=True,
-        column_config={"first": made.lists.names[0], "second": made.lists.names[1]},
-    )
-
-
-def _most_different(made: Compared, plans: tuple[Plan, Plan]) -> None:
-    rows = []
-    for row in made.lists.frame().head(_ROWS).iter_rows(named=True):
-        query = row["query"] or row["query_id"]
-        link = tables.link(jobs.search_link(query, *plans), query)
-        rows.append((f"{row['rbo']:.2f}", row["shared"], link, tables.Html(found_only(row["only_second"], query))))
-    st.html(tables.table(("RBO", "shared of 10", "query", "only the second has"), rows, (0, 1)))
-
-
-def found_only(keys: Sequence[str], query: str) -> str:
-    paths = list(dict.fromkeys(_SPAN.sub("", key) for key in keys))[:2]
-    return " · ".join(tables.link(cards.document_address(path, asked={"q": query}), path, 60).html for path in paths)
+def _history(corpus: Corpus, name: str) -> None:
+    with controls.section("Measures over time", "compare.history") as opened:
+        if not opened.open:
+            return
+        every = corpus.measured()
+        own = every.filter(judgments=name) if name in every["judgments"] else every
+        if not len(own):
+            st.caption(
+                "Nothing is kept yet: save a leaderboard above, or run `workbench check` or `workbench eval JUDGMENTS --keep`."
+            )
+            return
+        sets = list(dict.fromkeys(own["judgments"]))
+        left, right = st.columns(2)
+        chosen = left.selectbox("Judgments", sets, key=f"{_KEY}over.{len(sets)}")
+        own = own.filter(judgments=chosen)
+        measure = right.selectbox("Measure", list(dict.fromkeys(own["measure"])), key=f"{_KEY}over.measure.{chosen}")
+        shown = own.filter(measure=measure)
+        controls.chart(history_figure(shown, str(measure)), _KEY + "history", f"{measure} of each plan over time.")
+        st.caption("A dotted line: another generation of the corpus answers from there on.")
+        st.dataframe(shown.drop("measure", "judgments").reverse(), hide_index=True, key=_KEY + "history.table")
