@@ -48,7 +48,11 @@ def candidate_sets(draw: st.DrawFn, cuts: bool = True, sources: tuple[str, ...] 
         order = sorted(range(n), key=lambda row, levels=levels: (-levels[row], row))
         listed = draw(st.integers(0, n))
         kept = draw(st.integers(0, n)) if cuts and SOURCES[source] is Kind.SEMANTIC else n
-        columns.append(column(source, order, [levels[row] for row in order], listed, kept))
+        made = column(source, order, [levels[row] for row in order], listed, kept)
+        if SOURCES[source] is Kind.SEMANTIC and draw(st.booleans()):
+            adapted = draw(st.lists(st.sampled_from(LEVELS), min_size=n, max_size=n))
+            made = replace(made, adapted=np.array(adapted))
+        columns.append(made)
     documents = draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
     whole = draw(st.lists(st.booleans(), min_size=n, max_size=n))
     return candidates_of(columns, documents, whole)

@@ -66,7 +66,7 @@ def test_scores_are_exact_sums_in_a_total_order_of_the_union_without_gaps(case):
         if plan.unit == "chunk" or plan.renumber:
             assert counted == list(range(1, len(counted) + 1))
         else:
-            raw = candidates.column(source).rank
+            raw = candidates.column(source).places
             assert counted == sorted(raw[r] for r in fused.records[source] if r >= 0)
 
 
@@ -114,7 +114,7 @@ def test_moving_up_never_moves_down(case, data):
     index = data.draw(st.integers(0, len(candidates.columns) - 1))
     old = candidates.columns[index]
     listed = int(old.rank.max())
-    assume(listed >= 2)
+    assume(listed >= 2 and old.adapted is None)
     rank = data.draw(st.integers(2, listed))
     lower, upper = int(np.flatnonzero(old.rank == rank)[0]), int(np.flatnonzero(old.rank == rank - 1)[0])
     swap = np.arange(len(candidates))
@@ -132,7 +132,7 @@ def test_cutting_ranks_is_searching_less_deep(case, depth):
     in_documents = plan.unit == "document" and plan.renumber
     cut = to_depth(candidates, dict.fromkeys(SOURCES, depth), documents=in_documents)
     rows = retrieved_rows(cut)
-    columns = (Column(c.source, c.kind, *(v[rows] for v in (c.rank, c.score, c.computed, c.cut))) for c in cut.columns)
+    columns = (c.take(rows) for c in cut.columns)
     ids, documents, paths = (tuple(v[r] for r in rows) for v in (cut.chunk_ids, cut.document_ids, cut.paths))
     shallower = Candidates(ids, documents, paths, cut.start_lines[rows], cut.whole[rows], tuple(columns))
     assert bits(fuse(cut, plan)) == bits(fuse(shallower, plan))
@@ -142,7 +142,7 @@ def test_cutting_ranks_is_searching_less_deep(case, depth):
 
 def exact_value(column: Column, row: int, name: str, missing: str) -> Fraction:
     """Normalised score of a row, in fractions: the definitions of none, minmax and tmm, and of missing scores."""
-    listed = [Fraction(s) for s, hit in zip(column.score.tolist(), column.retrieved, strict=True) if hit]
+    listed = [Fraction(s) for s, hit in zip(column.counting.tolist(), column.retrieved, strict=True) if hit]
     if column.cut[row] or not listed:
         return Fraction(0)
 
@@ -156,17 +156,16 @@ def exact_value(column: Column, row: int, name: str, missing: str) -> Fraction:
         return (score - least) / (high - least) if high > least else Fraction(0)
 
     if column.retrieved[row]:
-        return put(Fraction(column.score[row]))
-    return {"zero": Fraction(0), "floor": min(map(put, listed)), "computed": put(Fraction(column.computed[row]))}[
-        missing
-    ]
+        return put(Fraction(column.counting[row]))
+    every = column.computed if column.adapted is None else column.adapted
+    return {"zero": Fraction(0), "floor": min(map(put, listed)), "computed": put(Fraction(every[row]))}[missing]
 
 
 def exact_contribution(candidates: Candidates, column: Column, row: int, plan: FusionPlan) -> Fraction:
     weight = Fraction(plan.weights[column.source])
     if plan.method == "rrf":
         hit = bool(column.retrieved[row])
-        return weight / (Fraction(plan.k) + int(column.rank[row]) - 1 + plan.rank_base) if hit else Fraction(0)
+        return weight / (Fraction(plan.k) + int(column.places[row]) - 1 + plan.rank_base) if hit else Fraction(0)
     if plan.method == "convex":
         weight *= Fraction(plan.alpha) if column.source.startswith("vector") else 1 - Fraction(plan.alpha)
     if plan.method == "combmnz":

@@ -27,15 +27,27 @@ import workbench as wb
 from workbench.errors import WorkbenchError
 from workbench.judgments.exchange import export_judgments
 from workbench.mcp.server import CorpusServer, build_server
+from workbench.ranking import adapt
 from workbench.snapshot import exports
 from workbench.store.catalogue import FACETS, SORTS, Catalogue
 
 Pair = tuple[wb.Corpus, wb.Corpus]
+ADAPTED = "default vector.adapt=corpus vector.hubness=0.3 feedback.weight=0.2"
 PLANS = {
-    "hybrid": ("default", "tmm", "passages", "collections", "pages", "contract", "scoped", "default neighbours=1"),
+    "hybrid": (
+        "default",
+        "tmm",
+        ADAPTED,
+        "passages",
+        "collections",
+        "pages",
+        "contract",
+        "scoped",
+        "default neighbours=1",
+    ),
     "grep": ("default", "default grep.regex=yes", "default grep.word=yes grep.context=1"),
     "keyword": ("default", "default keyword.operator=all", "contract"),
-    "vector": ("default vector.threshold=off", "default"),
+    "vector": ("default vector.threshold=off", "default", "default vector.adapt=corpus vector.hubness=0.3"),
 }
 QUERIES = 8 * TRIALS
 """Queries for each of the dearer comparisons; with more trials they are asked in every mode and plan."""
@@ -62,14 +74,16 @@ def who(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def pair(corpora: dict[str, Path], who: str) -> Iterator[Pair]:
-    """The whole corpus as the principal sees it, and the corpus without the rest."""
+def pair(corpora: dict[str, Path], who: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
+    """The whole corpus as the principal sees it, and the corpus without the rest; both so small that none would be adapted to."""
+    monkeypatch.setattr(adapt, "LEAST", 5)
     with (
         wb.open_corpus(corpora["all"], PRINCIPALS[who], policy=POLICY) as whole,
         wb.open_corpus(corpora[who], PRINCIPALS[who], policy=POLICY) as without,
     ):
-        hidden = whole.engine.records.scope(PRINCIPALS[who], None, ()).visible
-        assert 0 < np.count_nonzero(hidden) < len(hidden)
+        seen = whole.engine.records.scope(PRINCIPALS[who], None, ())
+        assert 0 < np.count_nonzero(seen.visible) < len(seen.visible)
+        assert whole.engine.adaptation("", seen) is not None
         yield whole, without
 
 

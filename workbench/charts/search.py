@@ -383,7 +383,9 @@ def _gain(fused: Fused, column: Column) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def _raw(column: Column) -> NDArray[np.float64]:
-    """Raw score of every row: what the source gave, else what it computes; NaN where it cannot."""
+    """The source's score of every row: what it gave, else what it computes; NaN where it cannot."""
+    if column.adapted is not None:
+        return column.adapted
     return np.where(np.isnan(column.score), column.computed, column.score)
 
 

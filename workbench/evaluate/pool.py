@@ -332,7 +332,8 @@ class Refusion:
             made = self._batches.get(key)
         if made is None:
             pooled = [q for n in members if (q := self._queries[n]) is not None]
-            if plan["grep.show"] == "passage":  # which rows a passage shows depends on the depths
+            # Which rows a passage shows depends on the depths, and an adapted similarity on the query.
+            if plan["grep.show"] == "passage" or plan["vector.adapt"] != OFF:
                 made = Batch.of([_laid(q, q.retrieved.candidates_for(plan, computed)) for q in pooled])
             else:
                 made = self._raw(plan, pooled, computed)
@@ -370,7 +371,8 @@ def cut_key(plan: Plan) -> tuple[object, ...]:
         tuple(plan.threshold(s) for s in (*plan.cuttable, FUSED)), plan["vector.metric"],
         counts_documents(plan), plan["dedupe"],
         plan["fusion.single_source"], plan["grep.show"], plan["fusion.unit"], plan["fusion.renumber"], plan["fusion.prefer"],
-        plan["rerank.model"], plan["rerank.top"],
+        plan["rerank.model"], plan["rerank.top"], plan["vector.adapt"], plan["vector.hubness"],
+        plan["feedback.weight"], plan["feedback.top"],
     )  # fmt: skip
 
 
@@ -409,10 +411,10 @@ def rankings_of(pool: Pool, plans: Sequence[Plan], most: int) -> list[dict[str, 
 
 
 def one_by_one(pooled: Pooled, plan: Plan) -> bool:
-    """Whether a query must be ranked by the search's own code: a model has the last word, a row has several judged passages, or
-    which of two equal texts counts depends on the order, or, where documents are ranked, on the row that shows one.
+    """Whether a query must be ranked by the search's own code: a model or feedback has the last word, a row has several judged
+    passages, or which of two equal texts counts depends on the order, or, where documents are ranked, on the row that shows one.
     """
-    if plan["rerank.model"] != OFF or pooled.single is None:
+    if plan["rerank.model"] != OFF or plan["feedback.weight"] or pooled.single is None:
         return True
     if pooled.shared and plan["dedupe"]:
         return True

@@ -107,7 +107,23 @@ GROUPS: tuple[Group, ...] = (
             Slot("grep.show", "Show grep hits as"),
         ),
     ),
-    Group("vector", "Vector", (Slot("vector.exact", "Exact vector search"),)),
+    Group(
+        "vector",
+        "Vector",
+        (
+            Slot("vector.exact", "Exact vector search"),
+            Slot("vector.adapt", "Adapt to the corpus", whole_page=True),
+            Slot("vector.hubness", "Against hubs", 0.0, 1.0, 0.05, shown=_where("vector.adapt", "corpus")),
+        ),
+    ),
+    Group(
+        "feedback",
+        "Feedback from the top",
+        (
+            Slot("feedback.weight", "Weight of feedback", 0.0, 2.0, 0.05),
+            Slot("feedback.top", "Results that it is taken from", 1, 20, 1),
+        ),
+    ),
     Group("documents", "Documents", (Slot("collections", "Collections"),)),
     Group(
         "list",

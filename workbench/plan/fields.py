@@ -285,6 +285,16 @@ FIELDS: tuple[Field, ...] = (
         "auto, yes or no",
         choices=("auto", "yes", "no"),
     ),
+    _choice_field(
+        "vector.adapt",
+        OFF,
+        "corpus: within a vector source's list, order and scores are by similarity adapted to the corpus, where what all texts "
+        "share counts less. Depth, threshold and distances stay those of the plain cosine.",
+        (OFF, "corpus"),
+    ),
+    _number_field(
+        "vector.hubness", 0.0, "vector.adapt corpus: how much counts against a record that is near to everything.", 0, 1
+    ),
     Field(
         "depth",
         None,
@@ -330,6 +340,10 @@ FIELDS: tuple[Field, ...] = (
         "a number from -1000 to 1000, or off",
         low=-1000,
         high=1000,
+    ),
+    _number_field("feedback.top", 3, "How many of the best results stand for the query in feedback.", 1, 100),
+    _number_field(
+        "feedback.weight", 0.0, "How much counts that a candidate's vector is like those of the best results.", 0, 2
     ),
     _switch("dedupe", True, "Drop hits whose text is that of a better hit."),
     _number_field("neighbours", 0, "Chunks shown before and after each hit.", 0, 10),
@@ -423,6 +437,8 @@ class FusionPlan:
     renumber: bool = True
     prefer: str = "best"
     single_source: str = "passthrough"
+    feedback_top: int = 3
+    feedback_weight: float = 0.0
 
     def weight(self, source: str) -> float:
         """The weight of a source."""

@@ -202,7 +202,7 @@ class Plan:
         # Grep may join without being one of the plan's sources, and then brings its own weight along.
         names = self.sources if "grep" in self.sources else (*self.sources, "grep")
         values: dict[str, Any] = {n: {s: self[f"fusion.{n}.{s}"] for s in names} for n in ("weights", "normalise")}
-        return FusionPlan(**values, **{n: self[f"fusion.{n}"] for n in FusionPlan.__slots__ if n not in values})
+        return FusionPlan(**values, **{n: self[_field_of(n)] for n in FusionPlan.__slots__ if n not in values})
 
     def to_yaml(self) -> str:
         """The preset and the fields that differ from it, as YAML that `from_yaml` reads back."""
@@ -236,6 +236,11 @@ class Plan:
             raise PlanError(f"The plan file has the preset {quoted(name)}", remedy)
         changes = _flatten(data.get("fields") or {})
         return recorded(name, changes, data.get("edition", EDITION))
+
+
+def _field_of(name: str) -> str:
+    """The plan's field of an attribute of `FusionPlan`."""
+    return name.replace("_", ".", 1) if name.startswith("feedback_") else f"fusion.{name}"
 
 
 def preset(name: str) -> Plan:
@@ -418,6 +423,8 @@ _NEEDS: Mapping[str, tuple[str, str, Callable[[Plan], bool]]] = {
     "fusion.normalise": _SCORES,
     "fusion.renumber": _UNIT,
     "fusion.prefer": _UNIT,
+    "vector.hubness": ("with vector.adapt off", "add vector.adapt=corpus", lambda plan: plan["vector.adapt"] == OFF),
+    "feedback.top": ("with feedback.weight 0", "add feedback.weight=0.2", lambda plan: not plan["feedback.weight"]),
     "rerank.top": ("with rerank.model off", "name a reranking model", lambda plan: plan["rerank.model"] == OFF),
 }
 """Field -> what is in the way, what to do, and whether it is in the way."""

@@ -165,10 +165,7 @@ class Batch:
             last = max(first + 1, int(np.searchsorted(ends, row + _BLOCK, side="right")))
             rows, own = slice(row, int(ends[last - 1])), slice(int(targets[first]), int(targets[last]))
             part = Batch(
-                tuple(
-                    Column(c.source, c.kind, c.rank[rows], c.score[rows], c.computed[rows], c.cut[rows])
-                    for c in self.columns
-                ),
+                tuple([c.take(rows) for c in self.columns]),
                 self.query[rows] - first,
                 last - first,
                 self.documents[rows],
@@ -389,7 +386,12 @@ def _columns(queries: Sequence[Candidates]) -> tuple[Column, ...]:
             own = [c for c in candidates.columns if c.source == source]
             parts += own or [_empty(source, kind, len(candidates))]
         arrays = ([getattr(c, name) for c in parts] for name in ("rank", "score", "computed", "cut"))
-        made.append(Column(source, kind, *map(np.concatenate, arrays)))
+        whole = Column(source, kind, *map(np.concatenate, arrays))
+        if any(c.adapted is not None for c in parts):
+            whole = replace(
+                whole, adapted=np.concatenate([c.computed if c.adapted is None else c.adapted for c in parts])
+            )
+        made.append(whole)
     return tuple(made)
 
 

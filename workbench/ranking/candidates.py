@@ -34,6 +34,8 @@ class Column:
             it cannot (a store that cannot score given rows, grep).
         cut: bool (n,), True where this source's threshold cuts the row, by its distance or its score: it counts as not
             retrieved and contributes 0, whatever `fusion.missing` says.
+        adapted: float64 (n,), a vector source's similarity adapted to the corpus (`ranking.adapt`), of every row: it orders
+            the list, and counts in place of `score` and `computed`; depth and threshold read these. None: they count.
     """
 
     source: str
@@ -42,6 +44,34 @@ class Column:
     score: Floats
     computed: Floats
     cut: Bools
+    adapted: Floats | None = None
+
+    def take(self, rows: Ints | slice) -> Column:
+        """The column of some rows."""
+        adapted = None if self.adapted is None else self.adapted[rows]
+        return Column(
+            self.source, self.kind, self.rank[rows], self.score[rows], self.computed[rows], self.cut[rows], adapted
+        )
+
+    @property
+    def counting(self) -> Floats:
+        """float64 (n,): the score of each retrieved row that orders the list and counts."""
+        return self.score if self.adapted is None else self.adapted
+
+    @property
+    def listed(self) -> Ints:
+        """int64 (m,): the rows of this source's list, best first."""
+        rows = np.flatnonzero(self.retrieved)
+        return rows[np.argsort(self.rank[rows] if self.adapted is None else -self.adapted[rows], kind="stable")]
+
+    @property
+    def places(self) -> Ints:
+        """int64 (n,): each row's rank in this source's list, from 1; 0 for rows that are not in it."""
+        if self.adapted is None:
+            return np.where(self.retrieved, self.rank, 0)
+        places = np.zeros(len(self.rank), np.int64)
+        places[self.listed] = np.arange(1, len(self.listed) + 1)
+        return places
 
     @property
     def retrieved(self) -> Bools:
@@ -51,7 +81,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """Every candidate of one search: n rows, one column a source (columns sorted by source name)."""
+    """Every candidate of one search: n rows, one column a source (columns sorted by source name).
+
+    `vectors` are float64 (n, d), rows of length 1: what feedback compares; None where it is not asked for.
+    """
 
     chunk_ids: tuple[str, ...]
     document_ids: tuple[str, ...]
@@ -59,6 +92,7 @@ class Candidates:
     start_lines: Ints
     whole: Bools
     columns: tuple[Column, ...]
+    vectors: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.chunk_ids)

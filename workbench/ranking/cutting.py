@@ -175,7 +175,12 @@ def as_holders(column: Column, holder: Ints) -> Column:
     at = holder[best]
     rank[at], score[at], cut[at] = column.rank[best], column.score[best], column.cut[best]
     computed[at] = column.score[best]
-    return replace(column, rank=rank, score=score, computed=computed, cut=cut)
+    made = replace(column, rank=rank, score=score, computed=computed, cut=cut)
+    if column.adapted is None:
+        return made
+    adapted = column.adapted.copy()
+    adapted[at] = column.adapted[best]
+    return replace(made, adapted=adapted)
 
 
 def document_codes(document_ids: tuple[str, ...]) -> Ints:

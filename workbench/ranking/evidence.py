@@ -125,7 +125,11 @@ def _evidence(column: Column, base: _Rows, fusion: FusionPlan) -> Evidence:
     alive, codes, items = base.alive, base.codes, len(base.of_item)
     raw_rank, cut, hit = column.rank[alive], column.cut[alive], column.retrieved[alive]
     places = np.flatnonzero(hit)  # this source's lists, as positions in `alive`
-    ranks, scores = raw_rank[places], column.score[alive[places]]
+    scores = column.counting[alive[places]]
+    if column.adapted is not None:
+        order = places[np.lexsort((places, -scores, base.query[places]))]
+        raw_rank[order] = counted(base.query[order])
+    ranks = raw_rank[places]
     if not np.isfinite(scores).all():
         raise UsageError(
             f"The source {column.source} ranks a row without a finite score",
@@ -141,7 +145,7 @@ def _evidence(column: Column, base: _Rows, fusion: FusionPlan) -> Evidence:
     value, scored = np.zeros(items), rank > 0
     if fusion.method not in RANK_METHODS and len(places):
         listed = best if collapsed else places
-        ranks, scores = (rank[codes[best]] if collapsed else ranks), column.score[alive[listed]]
+        ranks, scores = (rank[codes[best]] if collapsed else ranks), column.counting[alive[listed]]
         lists = Lists(scores, ranks, base.query[listed], base.queries, column.kind)
         normalised, mapped = normalise(fusion.normalisation(column.source), lists)
         # Where every record is in the list, a document takes the value of its best one.
@@ -156,7 +160,8 @@ def _evidence(column: Column, base: _Rows, fusion: FusionPlan) -> Evidence:
             value[missing] = lists.each(np.minimum, normalised)[base.of_item[missing]]
             scored = scored | missing
         elif fusion.missing == "computed":
-            found, best_score = _computed(column.computed[alive], ~cut, codes, ~scored & says)
+            every = column.computed if column.adapted is None else column.adapted
+            found, best_score = _computed(every[alive], ~cut, codes, ~scored & says)
             value[found] = mapped(best_score, base.of_item[found])
             scored[found] = True
     return Evidence(column.source, column.kind, rank, record, value, scored)

@@ -20,6 +20,8 @@ from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Candidates, Floats, Ints
 from workbench.ranking.cutting import document_codes
 from workbench.ranking.evidence import Table, tabulate
+from workbench.ranking.feedback import NAME as FEEDBACK
+from workbench.ranking.feedback import feedback
 from workbench.ranking.methods import Parameters, best_first, check, contributions, exact_sum
 from workbench.records import Kind, Label
 
@@ -36,7 +38,7 @@ class Fused:
         unit: `chunk` or `document`.
         rows: int64 (m,), the row shown for each item; for a document its best chunk.
         scores: float64 (m,), falling; each equal to `math.fsum` of the item's contributions.
-        contributions: Source -> float64 (m,), what it added; sources sorted by name.
+        contributions: Source -> float64 (m,), what it added; sources sorted by name, then `feedback` where the plan has it.
         ranks: Source -> int64 (m,), the rank that counted, from 1; 0 where the source did not retrieve the item or cut it.
         records: Source -> int64 (m,), the row whose rank and score counted (for a document not always the row shown); -1
             where the rank is 0.
@@ -108,11 +110,17 @@ def fuse(candidates: Candidates | Mapping[str, Sequence[tuple[str, float]]], fus
         np.where(e.scored, e.value, np.nan) if plan.method != "rrf" else np.full(len(e.rank), np.nan)
         for e in table.evidence
     ]
-    return _fused(candidates, plan, table, parts, values, scores, best_first(scores, table.coverage))
+    rows = _shown(candidates, plan, table, parts)
+    if plan.feedback_weight and candidates.vectors is not None and parts:
+        parts.append(
+            feedback(scores, table.coverage, candidates.vectors[rows], plan.feedback_top, plan.feedback_weight)
+        )
+        scores = exact_sum(parts)
+    return _fused(candidates, plan, table, rows, parts, values, scores, best_first(scores, table.coverage))
 
 
 def passthrough(candidates: Candidates, source: str, fusion: FusionPlan | None = None) -> Fused:
-    """One source's own list: its order, its raw score as score and only contribution, labels by its kind.
+    """One source's own list: its order, its own score as score and only contribution, labels by its kind.
 
     Args:
         candidates: Candidates after depth and threshold.
@@ -129,9 +137,10 @@ def passthrough(candidates: Candidates, source: str, fusion: FusionPlan | None =
     check(plan)
     table = _tabulated(replace(candidates, columns=columns), plan)
     (evidence,) = table.evidence
-    scores = columns[0].score[evidence.record] + 0.0
+    scores = columns[0].counting[evidence.record] + 0.0
     nothing = np.full(len(scores), np.nan)
-    return _fused(candidates, plan, table, [scores], [nothing], scores, np.argsort(evidence.rank, kind="stable"))
+    rows, order = _shown(candidates, plan, table, [scores]), np.argsort(evidence.rank, kind="stable")
+    return _fused(candidates, plan, table, rows, [scores], [nothing], scores, order)
 
 
 def _tabulated(candidates: Candidates, plan: FusionPlan) -> Table:
@@ -146,18 +155,19 @@ def parameters(fusion: FusionPlan, table: Table) -> Parameters:
 
 
 def _fused(
-    candidates: Candidates, plan: FusionPlan, table: Table, parts: list[Floats], values: list[Floats], scores: Floats,
-    order: Ints,
+    candidates: Candidates, plan: FusionPlan, table: Table, rows: Ints, parts: list[Floats], values: list[Floats],
+    scores: Floats, order: Ints,
 ) -> Fused:  # fmt: skip
-    rows = (_shown(candidates, plan, table, parts) if plan.unit == "document" else table.rows)[order]
+    rows = rows[order]
     picked = rows.tolist()
     sources = [e.source for e in table.evidence]
+    added = [*sources, FEEDBACK][: len(parts)]
     return Fused(
         candidates=candidates,
         unit=plan.unit,
         rows=rows,
         scores=scores[order],
-        contributions=dict(zip(sources, (p[order] for p in parts), strict=True)),
+        contributions=dict(zip(added, (p[order] for p in parts), strict=True)),
         ranks=dict(zip(sources, (e.rank[order] for e in table.evidence), strict=True)),
         records=dict(zip(sources, (e.record[order] for e in table.evidence), strict=True)),
         normalised=dict(zip(sources, (v[order] for v in values), strict=True)),
@@ -177,11 +187,13 @@ def _labels(table: Table, order: Ints) -> tuple[Label, ...]:
 
 
 def _shown(candidates: Candidates, plan: FusionPlan, table: Table, parts: list[Floats]) -> Ints:
-    """The row that stands for each document.
+    """The row that stands for each item: itself, or for a document one of its rows.
 
     Of its retrieved rows: with `prefer` `chunk` a chunk before a whole-document record; then a row that counted in some
     source; then the one that added most; then the best rank in any source; then the first.
     """
+    if plan.unit != "document":
+        return table.rows
     alive = table.alive
     counted, nearest = np.zeros(len(alive), bool), np.full(len(alive), _FAR)
     added = [np.zeros(len(alive)) for _ in parts]
@@ -191,9 +203,8 @@ def _shown(candidates: Candidates, plan: FusionPlan, table: Table, parts: list[F
         counted[at] = True
         own[at] = part[items]
     for evidence in table.evidence:
-        column = candidates.column(evidence.source)
-        rank = np.where(column.retrieved, column.rank, _FAR)[alive]
-        nearest = np.minimum(nearest, rank)
+        places = candidates.column(evidence.source).places[alive]
+        nearest = np.minimum(nearest, np.where(places > 0, places, _FAR))
     whole = candidates.whole[alive] if plan.prefer == "chunk" else np.zeros(len(alive), bool)
     total = exact_sum(added) if added else np.zeros(len(alive))
     preference = np.lexsort((nearest, -total, ~counted, whole))

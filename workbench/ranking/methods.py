@@ -161,6 +161,8 @@ def check(fusion: FusionPlan, sources: Sequence[str] = ()) -> None:
         )
     for name in ("method", "k", "rank_base", "alpha", "missing", "unit", "renumber", "prefer", "single_source"):
         plan_fields.read(f"fusion.{name}", getattr(fusion, name))
+    for name in ("top", "weight"):
+        plan_fields.read(f"feedback.{name}", getattr(fusion, f"feedback_{name}"))
     for source in sources:
         # Rankings that come from elsewhere have names that are no plan's sources: only the value is checked.
         _value("fusion.weights", source, fusion.weight(source))

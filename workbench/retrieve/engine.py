@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from workbench.encode.load import load_encoder
 from workbench.encode.protocol import Encoder
+from workbench.ranking.adapt import Adaptation, fit, sample
 from workbench.records import Principal, principal_key
 from workbench.store.access.visibility import Policy
 from workbench.store.lexical.search import LexicalIndex
 from workbench.store.lexical.synonyms import NONE, Vocabulary
 from workbench.store.reader import Generation
+from workbench.store.types import Scope
 from workbench.store.vectors import VectorIndex
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.store.records import StoredRecords
 
 _KEPT_VECTORS = 64
+_KEPT_ADAPTATIONS = 4  # some 8 MB each
 
 
 class Engine:
@@ -54,7 +57,8 @@ class Engine:
         self._principal, self._encoder = principal, encoder
         self._models: dict[str, Encoder] = {}
         self._embedded: LRUCache[tuple[str, str], NDArray[np.float32]] = LRUCache(_KEPT_VECTORS)
-        self._lock = threading.Lock()
+        self._adaptations: LRUCache[tuple[str, bytes | None], Adaptation | None] = LRUCache(_KEPT_ADAPTATIONS)
+        self._lock, self._adapting = threading.Lock(), threading.Lock()
         self._first: Engine | None = None
         # A result fetches rows when they are first read, perhaps after its corpus moved on: the generation stays open
         # until the last engine and result that hold it are gone.
@@ -112,6 +116,19 @@ class Engine:
     def vectors(self, encoder: str) -> VectorIndex:
         """The vectors of one encoder. Raises EncoderMismatch, CorpusDamaged."""
         return self.opened.vectors(encoder)
+
+    def adaptation(self, encoder: str, scope: Scope) -> Adaptation | None:
+        """What the vectors of one encoder have in common, over the records that the scope's principal may see; None where these
+        are too few. Measured once, and kept. Raises as `vectors`.
+        """
+        key = (encoder, None if scope.visible is None else scope.visible.tobytes())
+        with self._adapting:
+            if key not in self._adaptations:
+                index = self.vectors(encoder)
+                seen = np.arange(len(index)) if scope.visible is None else np.flatnonzero(scope.visible)
+                numbers = seen[sample(len(seen))]
+                self._adaptations[key] = fit(index.vectors(numbers), numbers)
+            return self._adaptations[key]
 
     def embed(self, text: str, encoder: str) -> NDArray[np.float32]:
         """A query as a vector, float32 (dim,), read-only; the last few are kept, so that the same query under another k1 or

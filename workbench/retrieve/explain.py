@@ -313,9 +313,9 @@ class _Case:
         added = float(fused.contributions[source][position]) if position >= 0 and source in fused.contributions else 0.0
         if position >= 0 and source in fused.evidence(position):
             rank, row = fused.evidence(position)[source]
-            best = float(fused.candidates.column(source).score[row])
-            at = float(to_distance(best, name)) if kind == "vector" else None
-            return SourceStanding(source, "retrieved", rank, best, at, added)
+            column = fused.candidates.column(source)
+            at = float(to_distance(column.score[row], name)) if kind == "vector" else None
+            return SourceStanding(source, "retrieved", rank, float(column.counting[row]), at, added)
         allowed = self._scope(source).allowed
         if allowed is not None and not allowed[number]:
             return SourceStanding(source, "not asked", reason=f"{source} asks another collection")

@@ -18,6 +18,7 @@ from workbench.plan.fields import FUSED, OFF, base_of
 from workbench.plan.plan import Plan
 from workbench.ranking.candidates import Candidates, Column, Floats, Ints
 from workbench.ranking.cutting import at_least
+from workbench.ranking.feedback import NAME as FEEDBACK
 from workbench.ranking.fuse import Fused, fuse, passthrough
 from workbench.records import Step
 from workbench.retrieve.engine import Engine
@@ -191,6 +192,11 @@ def _steps(retrieved: Retrieved, plan: Plan, made: Outcome) -> list[Step]:
     entered = sum(int(c.retrieved.sum()) for c in made.candidates.columns)
     unit = "documents" if plan["fusion.unit"] == "document" else "chunks"
     steps.append(Step("fusion", "", entered, total, f"the sources' lists became one list of {unit}"))
+    if FEEDBACK in made.fused.contributions:
+        reason = (
+            f"each adds how like the first {plan['feedback.top']} it is, by feedback.weight {plan['feedback.weight']:g}"
+        )
+        steps.append(Step(FEEDBACK, "", total, total, reason))
     if (least := plan.threshold(FUSED)) != OFF:
         fused = made.score_kind == FUSED
         reason = f"fused score at least {least:g}" if fused else f"not applied: {own_scores(made.score_kind)}"
@@ -229,4 +235,8 @@ def _source_steps(retrieved: Retrieved, plan: Plan, column: Column) -> list[Step
         reason = cut or f"{field} is off"
     else:
         return steps
-    return [*steps, Step("threshold", source, ranked, int(column.retrieved.sum()), reason)]
+    left = int(column.retrieved.sum())
+    steps.append(Step("threshold", source, ranked, left, reason))
+    if column.adapted is not None:
+        steps.append(Step("adapt", source, left, left, "in the order of similarity adapted to the corpus"))
+    return steps

@@ -19,6 +19,7 @@ from workbench.plan.fields import base_of, collection_of, encoder_of
 from workbench.plan.plan import Plan
 from workbench.ranking.candidates import Candidates, Ints
 from workbench.ranking.cutting import to_distance
+from workbench.ranking.feedback import NAME as FEEDBACK
 from workbench.ranking.fuse import Fused
 from workbench.records import Chunk, ChunkKind, Granularity, Hit, Label, Passage, Ranking, Span, Step, Unavailable
 from workbench.retrieve.engine import Engine
@@ -113,9 +114,9 @@ class SearchResult:
         """Each source's ranking after threshold and depth, ranks from 1."""
         candidates, metric, made = self.outcome.candidates, self.plan["vector.metric"], {}
         for column in candidates.columns:
-            kept = np.flatnonzero(column.retrieved)
-            kept = kept[np.argsort(column.rank[kept], kind="stable")].tolist()
-            entries = tuple(ranked(candidates, column, row, rank, metric) for rank, row in enumerate(kept, 1))
+            entries = tuple(
+                ranked(candidates, column, row, rank, metric) for rank, row in enumerate(column.listed.tolist(), 1)
+            )
             approximate = self.retrieved.answers[column.source].scored.approximate
             made[column.source] = Ranking(column.source, column.kind, entries, approximate)
         return made
@@ -192,12 +193,14 @@ class SearchResult:
             name = column.source
             ranks = fused.ranks.get(name, nothing).astype(np.int64)
             records = fused.records.get(name, ranks - 1)
-            scores = np.where(ranks > 0, column.score[records], np.nan)
+            scores = np.where(ranks > 0, column.counting[records], np.nan)
             data[f"{name}_rank"] = pl.Series([rank or None for rank in ranks.tolist()], dtype=pl.Int64)
             data[f"{name}_score"] = pl.Series(scores).fill_nan(None)
             data[f"{name}_contribution"] = fused.contributions.get(name, nothing)
             if fused.unit == "document":
                 data[f"{name}_chunk_id"] = texts(columns.chunk_ids, records)
+        if FEEDBACK in fused.contributions:
+            data[f"{FEEDBACK}_contribution"] = fused.contributions[FEEDBACK]
         return pl.DataFrame(data)
 
     @property

@@ -15,14 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import NeedsSearch
-from workbench.plan.fields import OFF, RETRIEVAL, base_of
+from workbench.plan.fields import OFF, RETRIEVAL, base_of, encoder_of
 from workbench.plan.plan import Plan
+from workbench.ranking.adapt import SHARE, Adaptation, rounded
 from workbench.ranking.candidates import Bools, Candidates, Column, Floats, Ints
 from workbench.ranking.cutting import as_holders, to_depth, to_distance, to_threshold
 from workbench.records import Document, Kind, Passage, Ranked, Span, Unavailable
 from workbench.retrieve.request import Request, check_principal, kind_of, sources_of
 from workbench.store.records import StoredRecords
 from workbench.store.types import ChunkRow, RecordColumns, Scope, Scored
+
+_VECTORS_KEPT = 1_000  # rows; more are read again for each fusion
 
 
 def counts_documents(plan: Plan) -> bool:
@@ -45,6 +48,7 @@ class Answer:
         milliseconds: Time that it took.
         files, lines: grep only: unique files and matched lines found.
         bound: keyword only: the most that BM25 could give for the query.
+        adaptation, vectors: vector only: what the vectors that may be seen have in common, and the vectors of given records.
         steady: Whether an answer at a smaller depth is the beginning of this one: not where the approximate index may answer.
     """
 
@@ -59,6 +63,8 @@ class Answer:
     files: int = 0
     lines: int = 0
     bound: Callable[[], float] | None = None
+    adaptation: Callable[[], Adaptation | None] | None = None
+    vectors: Callable[[Ints], NDArray[np.float32]] | None = None
     steady: bool = True
 
 
@@ -197,17 +203,64 @@ class Retrieved:
         )
 
     def candidates_for(self, plan: Plan, computed: bool | None = None) -> Candidates:
-        """Candidates under a plan: rankings cut to its depths, rows that their source's threshold cuts marked.
+        """Candidates under a plan: rankings cut to its depths, rows that their source's threshold cuts marked, similarities
+        adapted to the corpus where the plan says so.
 
-        `computed` None works scores out only where the plan's fusion uses them.
+        `computed` None works missing scores out only where the plan's fusion uses them.
         """
         sources = self.sources_for(plan)
-        candidates = self.raw(sources, self.uses_computed(plan) if computed is None else computed)
+        every = self.uses_computed(plan) if computed is None else computed
+        candidates = self.raw(sources, every or plan["vector.adapt"] != OFF)
         candidates = to_depth(candidates, {s: plan.depth(s) for s in sources}, documents=counts_documents(plan))
         for source in sources:
             if plan.threshold(source) != OFF:
                 candidates = to_threshold(candidates, source, plan.threshold(source), plan["vector.metric"])
+        if plan["vector.adapt"] != OFF:
+            candidates = replace(candidates, columns=tuple([self._adapted(c, plan) for c in candidates.columns]))
+        if plan["feedback.weight"]:
+            candidates = replace(candidates, vectors=self._vectors(plan, sources))
         return self._as_passages(candidates) if plan["grep.show"] == "passage" else candidates
+
+    def _adapted(self, column: Column, plan: Plan) -> Column:
+        """A vector source's column with similarities adapted to the corpus; as it is where the source or the corpus has none."""
+        alike = self._kept(column.source, "alike")
+        if alike is None:
+            return column
+        adapted = (1.0 - SHARE) * column.computed + SHARE * alike
+        if weight := float(plan["vector.hubness"]):
+            hubness = self._kept(column.source, "hubness")
+            adapted -= weight * (0.0 if hubness is None else hubness)
+        return replace(column, adapted=adapted)
+
+    def _kept(self, source: str, what: str) -> Floats | None:
+        """The `alike` (to the query), the `hubness` or the `vectors` of every row by a source's adaptation; None where it has
+        none. Computed once, but vectors of many rows each time.
+        """
+        key, answer = f"{what} {source}", self.answers[source]
+        with self._lock:
+            if key in self._computed:
+                return self._computed[key]
+            adaptation = answer.adaptation() if answer.adaptation is not None else None
+            if adaptation is None or answer.vectors is None:
+                return None
+            numbers = self.columns.numbers
+            vectors = answer.vectors(numbers)
+            values = adaptation.hubness(vectors, numbers) if what == "hubness" else adaptation.adapted(vectors)
+            if what == "alike":
+                query = adaptation.adapted(self.vectors[encoder_of(source)][None])[0]
+                values = rounded(values @ query)
+            values.flags.writeable = False
+            if what != "vectors" or len(numbers) <= _VECTORS_KEPT:
+                self._computed[key] = values
+            return values
+
+    def _vectors(self, plan: Plan, sources: tuple[str, ...]) -> Floats | None:
+        """The vector of every row by the first vector source, float64 (n, d), adapted where the plan adapts; None without one."""
+        for source in sources:
+            if (read := self.answers[source].vectors) is not None:
+                adapted = self._kept(source, "vectors") if plan["vector.adapt"] != OFF else None
+                return read(self.columns.numbers).astype(np.float64) if adapted is None else adapted
+        return None
 
     def _as_passages(self, candidates: Candidates) -> Candidates:
         """Every chunk whose lines a grep passage shows counts as that passage: its best place in a source is the passage's."""
@@ -254,8 +307,8 @@ class Retrieved:
 
 
 def ranked(candidates: Candidates, column: Column, row: int, rank: int, metric: str) -> Ranked:
-    score = float(column.score[row])
-    distance = float(to_distance(score, metric)) if column.kind is Kind.SEMANTIC else None
+    score = float(column.counting[row])
+    distance = float(to_distance(column.score[row], metric)) if column.kind is Kind.SEMANTIC else None
     names = candidates.chunk_ids[row], candidates.document_ids[row], candidates.paths[row]
     return Ranked(rank, *names, int(candidates.start_lines[row]), score, distance)
 

@@ -221,7 +221,8 @@ class _Search:
         )
 
     def _vector(self, empty: Answer, scope: Scope, index: VectorIndex) -> Answer:
-        vector, exact = self._embedded(encoder_of(empty.source)), self._plan["vector.exact"]
+        encoder, exact = encoder_of(empty.source), self._plan["vector.exact"]
+        vector = self._embedded(encoder)
         started = time.perf_counter()
         scored, exhausted = self._deep_enough(
             empty.depth, lambda depth: index.search(vector, scope, depth, exact=exact)
@@ -231,6 +232,8 @@ class _Search:
             scored=scored,
             exhausted=exhausted,
             compute=lambda numbers: index.score(vector, numbers),
+            adaptation=lambda: self._engine.adaptation(encoder, scope),
+            vectors=index.vectors,
             steady=not scored.approximate and not index.approximates(scope, 1, exact),
             milliseconds=since(started),
         )

@@ -261,10 +261,11 @@ def _candidates(number: int, result: SearchResult, rows: Rows) -> None:
             if not rank and contribution == 0.0:
                 continue
             # For a document, the record whose rank counted is not always the one that is shown.
-            raw = float(column.score[int(fused.records[column.source][position])]) if rank else None
-            far = raw is not None and plan_fields.base_of(column.source) == "vector"
-            distance = float(to_distance(np.array(raw), metric)) if far else None
-            evidence = (column.source, rank or None, _finite(raw), _finite(distance), contribution)
+            record, far = int(fused.records[column.source][position]) if rank else -1, None
+            if rank and plan_fields.base_of(column.source) == "vector":
+                far = float(to_distance(column.score[record], metric))
+            raw = float(column.counting[record]) if rank else None
+            evidence = (column.source, rank or None, _finite(raw), _finite(far), contribution)
             rows["sources"].append((number, position + 1, *evidence))
 
 
