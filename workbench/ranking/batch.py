@@ -1,10 +1,10 @@
 """Many fusion plans over the candidates of many queries, for sweeps and for the figure beside a slider.
 
 Query by query, what a plan costs is mostly the calls. So the candidates of all queries are laid end to end, in blocks that fit a
-processor's cache, and a plan is some forty numpy calls a block. Plans that differ only in k, rank base, weights and alpha
-share the evidence (`evidence.tabulate`, as in `fuse`). Measures need the ranks of judged documents only, so what scores less than
-all of them, or less than enough others where a measure looks at the first ranks only, is never sorted. Scores, order and ties are
-those of `fuse`.
+processor's cache, and plans that differ only in k, rank base, weights and alpha are ranked several at a time on one evidence
+(`evidence.tabulate`, as in `fuse`). Measures need the ranks of judged documents only, so nothing is sorted: what scores more than
+each of them is counted. Where a measure looks at the first ranks only, rows that can never be there are left out before. Scores,
+order and ties are those of `fuse`.
 
 Ranks are counted in documents: a document is ranked by its best row.
 """
@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +27,12 @@ from workbench.ranking.evidence import RANK_METHODS, Evidence, tabulate
 from workbench.ranking.methods import Parameters, check, contributions, exact_sum
 from workbench.records import Kind
 
-_BLOCK = 1 << 16  # rows of one block: half a megabyte a column
+_BLOCK = 1 << 16  # scores of one block: half a megabyte
+_PLANS = 8  # ranked together, where there are as many: what they share is made once
+_RIVALS = 30  # how many more documents than the cutoff are tried as those that leave others behind
+_MANY_MARKS = (
+    24  # from so many ranks a query on, sorting its scores is quicker than comparing each mark with all of them
+)
 _MOST_KEPT = 6  # of what plans share, for the next plan: a slider moves one of its fields
 _NONE = np.zeros(0, np.int64)
 
@@ -144,25 +151,28 @@ class Batch:
             groups.setdefault((fusion.method, fusion.unit, fusion.renumber, scores), []).append(n)
         result = np.zeros((len(fusions), len(self.targets)), np.int64)
         for shared, members in groups.items():
-            key = (shared, cutoff, dedupe, passthrough)
+            size = _BLOCK if cutoff is not None else _BLOCK // min(len(members), _PLANS)
+            key = (shared, cutoff, dedupe, passthrough, size)
             ready = self._kept.get(key)
             if ready is None:
-                ready = [(p._ready(fusions[members[0]], cutoff, dedupe, passthrough), t) for p, t in self._blocks()]
+                parts = self._blocks(size)
+                ready = [(p._ready(fusions[members[0]], cutoff, dedupe, passthrough), t) for p, t in parts]
                 if len(self._kept) >= _MOST_KEPT:
                     self._kept.pop(next(iter(self._kept)), None)
                 self._kept[key] = ready
+            some = [fusions[n] for n in members]
+            numbers = np.array([[f.k, f.rank_base, f.alpha, *map(f.weight, sources)] for f in some], np.float64)
             for part, targets in ready:
-                for n in members:
-                    result[n, targets] = part.ranks(fusions[n], threshold)
+                result[members, targets] = part.ranks(numbers, threshold)
         return result
 
-    def _blocks(self) -> Iterator[tuple[Batch, slice]]:
-        """The batch in parts of whole queries, and which of the targets are each part's."""
+    def _blocks(self, size: int) -> Iterator[tuple[Batch, slice]]:
+        """The batch in parts of whole queries with about so many rows, and which of the targets are each part's."""
         ends = np.searchsorted(self.query, np.arange(self.queries), side="right")
         targets = np.cumsum([0, *self.sizes])
         first = row = 0
         while first < self.queries:
-            last = max(first + 1, int(np.searchsorted(ends, row + _BLOCK, side="right")))
+            last = max(first + 1, int(np.searchsorted(ends, row + size, side="right")))
             rows, own = slice(row, int(ends[last - 1])), slice(int(targets[first]), int(targets[last]))
             part = Batch(
                 tuple([c.take(rows) for c in self.columns]),
@@ -183,34 +193,38 @@ class Batch:
             raise UsageError("Documents are not compared by their text", "Pass dedupe only for plans with unit chunk")
         table = tabulate(self.columns, fusion, self.documents, self.query, self.queries)
         order = np.lexsort((-table.coverage, table.query))  # what settles ties; rows are in the order of the rest
-        query, rows = table.query[order], table.rows[order]
-        evidence = tuple(
-            Evidence(e.source, e.kind, e.rank[order], e.record[order], e.value[order], e.scored[order])
-            for e in table.evidence
-        )
-        lists = np.zeros(self.queries, np.int64)
-        for e in evidence if passthrough else ():
-            lists += np.bincount(query[e.rank > 0], minlength=self.queries) > 0
-        known, item = np.unique(self.documents[rows], return_inverse=True)
+        query, rows, evidence = table.query[order], table.rows[order], _taken(table.evidence, order)
+        alone = np.zeros(len(rows), bool)
+        if passthrough:
+            answered = (np.bincount(query[e.rank > 0], minlength=self.queries) > 0 for e in evidence)
+            alone = sum(answered, np.zeros(self.queries, np.int64))[query] == 1
+        codes = self.documents[rows]
+        texts = self.texts[rows] if dedupe and self.texts is not None else None
+        if cutoff is not None and len(rows):
+            single = ~self.left_out[rows] & (True if texts is None else _Groups.of(texts).single)
+            kept = _contenders(evidence, cutoff, _Lines.of(query, self.queries), codes, single)
+            query, rows, codes, alone, evidence = (
+                query[kept],
+                rows[kept],
+                codes[kept],
+                alone[kept],
+                _taken(evidence, kept),
+            )
+            texts = None if texts is None else texts[kept]
+        known, item = np.unique(codes, return_inverse=True)
         wanted = self.documents[self.targets]
         at = np.searchsorted(known, wanted).clip(max=max(len(known) - 1, 0))
-        targets = np.where(known[at] == wanted, at, -1) if len(known) else np.full(len(wanted), -1)
-        texts = _Groups.of(self.texts[rows]) if dedupe and self.texts is not None else None
-        aimed = np.zeros(len(known), bool)
-        aimed[targets[targets >= 0]] = True
-        single = ~self.left_out[rows] & (True if texts is None else texts.single)
+        same = None if texts is None else _Groups.of(texts)
         return _Ready(
             fusion.method,
             evidence,
-            query,
-            self.queries,
+            _Lines.of(query, self.queries),
             _Groups.of(item),
-            None if texts is None or texts.single.all() else texts,
+            None if same is None or same.single.all() else same,
             self.left_out[rows],
-            lists[query] == 1,
-            targets,
-            np.flatnonzero(aimed[item]),
-            None if cutoff is None else _rivals(evidence, cutoff, query, self.queries, item, single),
+            alone,
+            np.where(known[at] == wanted, at, -1) if len(known) else np.full(len(wanted), -1),
+            np.repeat(np.arange(self.queries), self.sizes),
             cutoff,
         )
 
@@ -239,20 +253,45 @@ class _Groups:
         return cls(order, starts, single)
 
     def best(self, scores: Floats) -> Ints:
-        """The first item of the greatest score in each group, int64 (g,)."""
+        """The first item of the greatest score in each group, for scores float64 (p, m): int64 (p, g)."""
         if len(self.starts) == len(self.order):
-            return self.order
-        own = scores[self.order]
-        top = np.maximum.reduceat(own, self.starts)
-        top = np.repeat(top, np.diff(np.append(self.starts, len(own))))
-        return np.minimum.reduceat(np.where(own == top, self.order, len(own)), self.starts)
+            return np.broadcast_to(self.order, scores.shape)
+        own = scores[:, self.order]
+        top = np.maximum.reduceat(own, self.starts, axis=1)
+        top = np.repeat(top, np.diff(np.append(self.starts, len(self.order))), axis=1)
+        return np.minimum.reduceat(np.where(own == top, self.order, len(self.order)), self.starts, axis=1)
 
-    def only_best(self, scores: Floats) -> Floats:
-        """The scores with -inf for all but the best of each group."""
-        best = self.best(scores)
-        made = np.full(len(scores), -np.inf)
-        made[best] = scores[best]
-        return made
+
+def _only(scores: Floats, items: Ints) -> Floats:
+    """The scores (p, m) with -inf for all but some items (p, g)."""
+    made = np.full(scores.shape, -np.inf)
+    np.put_along_axis(made, items, np.take_along_axis(scores, items, 1), 1)
+    return made
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lines:
+    """Items as one line a query, as wide as eight divides: int64 (m,), where each is in the lines end to end."""
+
+    queries: int
+    width: int
+    slots: Ints
+
+    @classmethod
+    def of(cls, query: Ints, queries: int) -> _Lines:
+        """From the query of each item, int64 (m,), rising."""
+        counts = np.bincount(query, minlength=queries)
+        width, starts = -(-int(counts.max(initial=0)) // 8) * 8, np.cumsum(counts) - counts
+        return cls(queries, width, np.arange(len(query)) - starts[query] + query * width)
+
+    def spread(self, values: NDArray[Any], fill: object) -> NDArray[Any]:
+        """Values (..., m) as (..., queries, width)."""
+        shape = (*values.shape[:-1], self.queries, self.width)
+        if len(self.slots) == self.queries * self.width:
+            return values.reshape(shape)
+        made = np.full((*values.shape[:-1], self.queries * self.width), fill, values.dtype)
+        made[..., self.slots] = values
+        return made.reshape(shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -264,116 +303,137 @@ class _Ready:
     Attributes:
         method: Of the plans.
         evidence: One a source.
-        query: int64 (m,), the query of each item.
-        queries: How many.
+        lines: The items' queries.
         documents: The documents of the items.
         texts: The equal texts of the items; None where they are not compared.
         left_out: bool (m,), items that are not ranked.
         alone: bool (m,), items of queries whose only list is passed through.
         targets: int64 (t,), the wanted documents; -1 for one without items.
-        aimed: Items of wanted documents.
-        rivals: int64 (q, r), items of as many documents that are likely to be among the first, -1 after their end; None without
-            a cutoff.
+        owners: int64 (t,), their queries.
         cutoff: Ranks beyond it do not matter.
     """
 
     method: str
     evidence: tuple[Evidence, ...]
-    query: Ints
-    queries: int
+    lines: _Lines
     documents: _Groups
     texts: _Groups | None
     left_out: Bools
     alone: Bools
     targets: Ints
-    aimed: Ints
-    rivals: Ints | None
+    owners: Ints
     cutoff: int | None
 
-    def ranks(self, fusion: FusionPlan, threshold: float | None = None) -> Ints:
-        """Ranks of the targets under one plan, int64 (t,), as `Batch.ranks` gives them."""
-        ranks = np.zeros(len(self.targets), np.int64)
-        if not len(self.aimed):
-            return ranks
-        weights = tuple(fusion.weight(e.source) for e in self.evidence)
-        numbers = Parameters(float(fusion.k), float(fusion.rank_base), float(fusion.alpha), weights)
-        scores = fused = exact_sum(contributions(self.evidence, self.method, numbers))
+    def ranks(self, numbers: Floats, threshold: float | None) -> Ints:
+        """Ranks of the targets, int64 (p, t), as `Batch.ranks` gives them, under plans that are given as their k, rank base,
+        alpha and weight of each source, float64 (p, 3 + sources)."""
+        made = np.zeros((len(numbers), len(self.targets)), np.int64)
+        wanted, size = np.flatnonzero(self.targets >= 0), max(1, _BLOCK // max(1, len(self.alone)))
+        for first in range(0, len(numbers) if len(wanted) else 0, size):
+            k, base, alpha, *weights = numbers[first : first + size].T[:, :, None]
+            parameters = Parameters(k, base, alpha, tuple(weights))
+            scores = exact_sum(contributions(self.evidence, self.method, parameters))
+            made[first : first + size, wanted] = self._places(scores, wanted, threshold)
+        if self.cutoff is not None:
+            made[made > self.cutoff] = 0
+        return made
+
+    def _places(self, scores: Floats, wanted: Ints, threshold: float | None) -> Ints:
+        """Ranks of some targets for scores (p, m); 0 for one that is not ranked."""
+        low = None if threshold is None else (scores < threshold) & ~self.alone
         if self.alone.any():
             scores = np.where(self.alone, -np.sum([e.rank for e in self.evidence], axis=0), scores)
-        least = self._least(scores)
-        if threshold is not None:
-            scores = np.where((fused >= threshold) | self.alone, scores, -np.inf)
+        if low is not None:
+            scores = np.where(low, -np.inf, scores)
         if self.texts is not None:
-            scores = self.texts.only_best(scores)
+            scores = _only(scores, self.texts.best(scores))
         if self.left_out.any():
             scores = np.where(self.left_out, -np.inf, scores)
         best = self.documents.best(scores)
-        if len(best) < len(scores):
-            scores = self.documents.only_best(scores)
-        wanted = np.flatnonzero(self.targets >= 0)
-        items = best[self.targets[wanted]]
-        ranked = scores[items] > -np.inf
-        there = np.flatnonzero((scores >= least[self.query]) & (scores > -np.inf))
-        ranks[wanted[ranked]] = _ranks_in(scores, there, self.query, self.queries, items[ranked])
-        if self.cutoff is not None:
-            ranks[ranks > self.cutoff] = 0
-        return ranks
-
-    def _least(self, scores: Floats) -> Floats:
-        """The least score that matters in each query, float64 (q,): that of its wanted items, or of the `cutoff` best rivals."""
-        least = np.full(self.queries, np.inf)
-        owner = self.query[self.aimed]
-        starts = np.flatnonzero(np.diff(owner, prepend=-1))
-        least[owner[starts]] = np.minimum.reduceat(scores[self.aimed], starts)
-        if self.rivals is not None and self.cutoff is not None and self.rivals.shape[1] >= self.cutoff:
-            best = np.where(self.rivals >= 0, scores[self.rivals], -np.inf)
-            at = self.rivals.shape[1] - self.cutoff
-            least = np.maximum(least, np.partition(best, at, axis=1)[:, at])
-        return least
+        if best.shape[1] < scores.shape[1]:
+            scores = _only(scores, best)
+        items = best[:, self.targets[wanted]]
+        marks = np.take_along_axis(scores, items, 1)
+        lines, owners, width = self.lines.spread(scores, -np.inf), self.owners[wanted], self.lines.width
+        above, least = _counts(lines, owners, marks)
+        # Of equal scores the ones that are earlier count.
+        plans, tied = np.nonzero((least - above > 1) & (marks > -np.inf))
+        place = self.lines.slots[items[plans, tied]] % width
+        equal = lines[plans, owners[tied]] == marks[plans, tied, None]
+        above[plans, tied] += np.count_nonzero(equal & (np.arange(width) < place[:, None]), axis=1)
+        return np.where(marks > -np.inf, above + 1, 0)
 
 
-def _ranks_in(scores: Floats, there: Ints, query: Ints, queries: int, wanted: Ints) -> Ints:
-    """The rank of each wanted item among those of its query that are there, int64; 1 more than all of them where it is not.
+def _counts(lines: Floats, owners: Ints, marks: Floats) -> tuple[Ints, Ints]:
+    """How many scores of each mark's line are greater than it, and how many no less, both int64 (p, t).
 
     Args:
-        scores: float64 (m,), of all items, which are in the order that settles ties.
-        there: The items that are ranked, rising.
-        query: int64 (m,), rising.
-        queries: How many.
-        wanted: Items, query by query.
+        lines: float64 (p, queries, width).
+        owners: int64 (t,), the line of each mark, rising.
+        marks: float64 (p, t).
     """
-    owner = query[there]
-    begins = np.searchsorted(owner, np.arange(queries + 1))
-    counts = np.diff(begins)
-    width = int(counts.max(initial=0))
-    # One line a query: lines are sorted several times as fast as the whole is sorted by two keys.
-    lines = np.full((queries, width), np.inf)
-    lines[np.arange(width) < counts[:, None]] = -scores[there]
-    own, score = query[wanted], -scores[wanted]
-    first, last = np.zeros_like(own), np.zeros_like(own)
-    bounds = np.searchsorted(own, np.arange(queries + 1)).tolist()
-    for line, low, high in zip(np.sort(lines, axis=1), bounds, bounds[1:], strict=False):
-        first[low:high], last[low:high] = (line.searchsorted(score[low:high], side) for side in ("left", "right"))
-    # Of equal scores the ones that are earlier count.
-    tied = np.flatnonzero(last - first > 1)
-    place = np.searchsorted(there, wanted[tied]) - begins[own[tied]]
-    earlier = (lines[own[tied]] == score[tied, None]) & (np.arange(width) < place[:, None])
-    first[tied] += earlier.sum(axis=1)
-    return first + 1
+    queries, width = lines.shape[1:]
+    greater, least = np.empty(marks.shape, np.int64), np.empty(marks.shape, np.int64)
+    if len(owners) > _MANY_MARKS * queries:
+        ends = np.searchsorted(owners, np.arange(1, queries)).tolist()
+        for plan, block in enumerate(np.sort(lines, axis=-1)):
+            for line, (low, high) in zip(block, pairwise([0, *ends, len(owners)]), strict=True):
+                own = marks[plan, low:high]
+                greater[plan, low:high] = width - line.searchsorted(own, "right")
+                least[plan, low:high] = width - line.searchsorted(own, "left")
+        return greater, least
+    place = counted(owners) - 1
+    for n in range(int(place.max()) + 1):
+        at = np.flatnonzero(place == n)
+        some = lines if len(at) == queries else np.take(lines, owners[at], axis=1)
+        mark = marks[:, at, None]
+        greater[:, at], least[:, at] = _true(some > mark), _true(some >= mark)
+    return greater, least
 
 
-def _rivals(
-    evidence: Sequence[Evidence], cutoff: int, query: Ints, queries: int, documents: Ints, single: Bools
-) -> Ints:
-    """Items of different documents of each query, with a good rank in some source, of which none can be dropped, int64 (q, r)."""
-    best = np.min([np.where(e.rank > 0, e.rank, len(query) + 1) for e in evidence], axis=0)
-    items = np.flatnonzero(single & (best <= 3 * cutoff))
-    items = first_of_each(documents, items[np.lexsort((best[items], query[items]))])
-    place = counted(query[items]) - 1
-    items, place = items[place < 4 * cutoff], place[place < 4 * cutoff]
-    rivals = np.full((queries, int(place.max()) + 1 if len(place) else 0), -1)
-    rivals[query[items], place] = items
-    return rivals
+def _true(said: Bools) -> Ints:
+    """How many are true, (..., w) to (...), for a w that eight divides: eight are counted at a time, as bytes of one number."""
+    words, total = said.view(np.uint64), np.zeros(said.shape[:-1], np.int64)
+    for start in range(0, words.shape[-1], 255):
+        eight = words[..., start : start + 255].sum(axis=-1)
+        total += eight.view(np.uint8).reshape(*eight.shape, 8).sum(axis=-1, dtype=np.int64)
+    return total
+
+
+def _contenders(evidence: Sequence[Evidence], cutoff: int, lines: _Lines, documents: Ints, single: Bools) -> Ints:
+    """Items that may be among the first `cutoff` documents under some weights, rising.
+
+    An item is out where as many documents settle ties before it and are no worse in every source: every method gives them
+    scores that are no lower, roundings included, since each rounding keeps order. They are looked for among a few that have good
+    ranks, and are `single`, so that none of them can be dropped; so some items stay that need not.
+    """
+    items, number = np.arange(len(documents)), lines.slots // max(1, lines.width)
+    if lines.width <= cutoff + _RIVALS:
+        return items
+    ranks = [np.where(e.rank > 0, e.rank, len(items) + 1) for e in evidence]
+    good = items[single & np.all([e.value >= 0 for e in evidence], axis=0)]
+    good = first_of_each(documents, good[np.lexsort((np.sum(ranks, axis=0)[good], number[good]))])
+    place = counted(number[good]) - 1
+    good, place = good[place < cutoff + _RIVALS], place[place < cutoff + _RIVALS]
+    rivals = np.full((lines.queries, int(place.max(initial=-1)) + 1), -1)
+    rivals[number[good], place] = good
+    said = [-rank for rank in ranks] + [e.value for e in evidence] + [e.scored for e in evidence]
+    there = [(lines.spread(values, 0), values) for values in said]
+    order, codes = lines.spread(items, -1), lines.spread(documents, -1)
+    ahead = np.zeros(order.shape, np.int64)
+    for rival in rivals.T:
+        one = rival[:, None]
+        ahead_of = (one >= 0) & (one < order) & (documents[one] != codes)
+        for line, values in there:
+            ahead_of &= values[one] >= line
+        ahead += ahead_of
+    return items[ahead.reshape(-1)[lines.slots] < cutoff]
+
+
+def _taken(evidence: Sequence[Evidence], order: Ints) -> tuple[Evidence, ...]:
+    return tuple(
+        Evidence(e.source, e.kind, e.rank[order], e.record[order], e.value[order], e.scored[order]) for e in evidence
+    )
 
 
 def _columns(queries: Sequence[Candidates]) -> tuple[Column, ...]:
