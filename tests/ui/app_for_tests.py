@@ -62,6 +62,12 @@ def page(open_app: Callable[..., AppTest], corpus: Path, name: str, **params: st
     return run(at)
 
 
+def open_plan(at: AppTest) -> AppTest:
+    """Open the bar's box of the plan."""
+    at.session_state["wb.w.section.plan"] = True
+    return run(at)
+
+
 def draw_scores(at: AppTest, judged: Path) -> None:
     """On the Tune page take judgments by their path, press "Draw the scores" and wait until they are drawn."""
     at.text_input(key="wb.w.tune.path").set_value(str(judged))

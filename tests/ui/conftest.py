@@ -47,7 +47,7 @@ def open_app(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
         at = AppTest.from_file(str(APP), default_timeout=30)
         at.query_params.update(params)
         # Closed sections draw no widgets; the tests want all of them.
-        for name in (*(g.name for g in GROUPS if not g.expanded), "plan"):
+        for name in (g.name for g in GROUPS if not g.expanded):
             at.session_state[f"wb.w.section.{name}"] = True
         return run(at)
 

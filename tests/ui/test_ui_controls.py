@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_for_tests import all_text, chunks, column, paths, run
+from app_for_tests import all_text, chunks, column, open_plan, paths, run
 from streamlit.testing.v1 import AppTest
 
 import workbench as wb
@@ -159,7 +159,7 @@ def test_a_preset_sets_every_control_and_a_closed_section_loses_no_setting(page:
     assert page.slider(key="wb.w.fusion.alpha").value == 0.8
     moved(page, "slider", "fusion.alpha", 0.3)
     assert page.query_params["plan"] == "tmm fusion.alpha=0.3"
-    assert '<code class="wb-plantext">tmm fusion.alpha=0.3</code>' in all_text(page)
+    assert '<code class="wb-plantext">tmm fusion.alpha=0.3</code>' in all_text(open_plan(page))
     page.button(key="wb.w.reset").click()
     run(page)
     assert page.slider(key="wb.w.fusion.alpha").value == 0.8
@@ -216,5 +216,6 @@ def test_every_control_says_its_value_as_its_default_too(open_app: Open, small_c
     at.slider(key="wb.w.fusion.alpha").set_value(0.9)
     run(at)
     assert at.query_params == {"plan": "default fusion.alpha=0.9"}
+    open_plan(at)
     assert at.slider(key="wb.w.fusion.alpha").value == 0.9
     assert '<code class="wb-plantext">default fusion.alpha=0.9</code>' in all_text(at)

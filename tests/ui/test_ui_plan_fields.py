@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_for_tests import all_text, run
+from app_for_tests import all_text, open_plan, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
@@ -102,7 +102,7 @@ def test_what_differs_from_the_preset_is_said_and_a_depth_can_be_automatic_again
     open_app: Open, small_corpus: Path
 ) -> None:
     plan = Plan.parse("tmm fusion.alpha=0.3 limit=20")
-    at = open_app(small_corpus, plan=str(plan))
+    at = open_plan(open_app(small_corpus, plan=str(plan)))
     (shown,) = [e.proto.body for e in at.get("html") if 'class="wb-plan"' in e.proto.body]
     assert 'data-wb-copy="tmm limit=20 fusion.alpha=0.3"' in shown
     assert "<bdi>0.8</bdi></td><td><b>0.3</b></td>" in shown
@@ -119,17 +119,17 @@ def test_what_differs_from_the_preset_is_said_and_a_depth_can_be_automatic_again
     assert "a number of seconds from 0 to 86400" in all_text(at)
     assert "plan" not in at.query_params
     assert widget(at, "cache_seconds").value == "180"
-    at = open_app(small_corpus, plan="tmm limit=20")
+    at = open_plan(open_app(small_corpus, plan="tmm limit=20"))
     assert Plan.from_yaml(at.code[0].value) == Plan.parse("tmm limit=20")
 
 
 @pytest.mark.parametrize("text", ["tmm fusion.alpha=0.3", "preset: tmm\nfields:\n  fusion:\n    alpha: 0.3\n"])
 def test_a_plan_can_be_pasted(open_app: Open, small_corpus: Path, text: str) -> None:
-    at = open_app(small_corpus)
+    at = open_plan(open_app(small_corpus))
     at.text_area(key="wb.w.paste").set_value(text)
     run(at)
     assert at.query_params["plan"] == "tmm fusion.alpha=0.3"
-    assert at.text_area(key="wb.w.paste").value == ""
+    assert open_plan(at).text_area(key="wb.w.paste").value == ""
     at.text_area(key="wb.w.paste").set_value("tmm fusion.gamma=1")
     run(at)
     assert "There is no plan field called" in all_text(at)

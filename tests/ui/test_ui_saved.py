@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from app_for_tests import all_text, bodies, chunks, column, run
+from app_for_tests import all_text, bodies, chunks, column, open_plan, run
 from corpus_files import write_files
 from streamlit.testing.v1 import AppTest
 
@@ -71,7 +71,7 @@ def test_a_deleted_entry_comes_back_by_undo(open_app: Open, own_corpus: Path, ke
 
 
 def test_a_plan_is_saved_and_taken(open_app: Open, own_corpus: Path, kept: Searches) -> None:
-    at = opened(open_app, own_corpus, q=QUERY, plan="tmm limit=3")
+    at = open_plan(opened(open_app, own_corpus, q=QUERY, plan="tmm limit=3"))
     at.text_input(key="wb.w.save.plan").set_value("three")
     run(at)
     (saved,) = kept.kept(PLAN)

@@ -28,7 +28,6 @@ from workbench.charts.search import (
     score_figure,
     share_figure,
     timing_figure,
-    upset_figure,
 )
 from workbench.charts.tuning import heat_figure, means_figure, sensitivity_figure, wins_figure
 
@@ -57,6 +56,5 @@ __all__ = [
     "source_colour",
     "timing_figure",
     "token_figure",
-    "upset_figure",
     "wins_figure",
 ]

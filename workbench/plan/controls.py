@@ -127,12 +127,12 @@ GROUPS: tuple[Group, ...] = (
     Group("documents", "Documents", (Slot("collections", "Collections"),)),
     Group(
         "list",
-        "The list of results",
+        "Result list",
         (
-            Slot("dedupe", "Drop repeated texts"),
+            Slot("dedupe", "Remove duplicate passages"),
             Slot("neighbours", "Neighbours", 0, 5, 1),
             Slot("organise", "Organise"),
-            Slot("fusion.single_source", "If only one source has results"),
+            Slot("fusion.single_source", "If only one source finds anything"),
             Slot("fusion.prefer", "Represent a document by", shown=_DOCUMENTS),
             Slot("fusion.renumber", "Use document ranks", shown=_DOCUMENTS),
         ),
@@ -148,11 +148,11 @@ GROUPS: tuple[Group, ...] = (
     ),
     Group(
         "rules",
-        "Rules",
+        "Access and limits",
         (
-            Slot("principal", "Require a principal"),
+            Slot("principal", "Require an identified user"),
             Slot("limit.max", "Largest limit", typed=True),
-            Slot("cache_seconds", "Result cache (s)", typed=True),
+            Slot("cache_seconds", "Cache lifetime (seconds)", typed=True),
         ),
     ),
 )

@@ -7,30 +7,33 @@ from __future__ import annotations
 
 import functools
 import importlib
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 from workbench.errors import WorkbenchError
 from workbench.markup import plain
 from workbench.ui import auth, resources, state
-from workbench.ui.components import cards
+from workbench.ui.components import bar, cards
 
 NAME = "Retrieval workbench"
-# Path of a page in the address (the first has none) -> its title and icon; the path is the name of its view. No bare text
-# here: this file is the main script, and Streamlit would write it on every page.
+# Path of a page in the address (the first has none) -> its title, icon and what it is for; the path is the name of its view. No
+# bare text here: this file is the main script, and Streamlit would write it on every page.
 PAGES = {
-    "": ("Search", "search"),
-    "explain": ("Explain", "query_stats"),
-    "judge": ("Judge", "gavel"),
-    "tune": ("Tune", "tune"),
-    "compare": ("Compare", "compare_arrows"),
-    "snapshots": ("Snapshots", "photo_camera"),
-    "document": ("Document", "description"),
-    "corpus": ("Corpus", "database"),
-    "guide": ("Guide", "menu_book"),
+    "": ("Search", "search", "See side by side what finds the right passage."),
+    "explain": ("Explain", "query_stats", "Why this order, and where is that document?"),
+    "judge": ("Judge", "gavel", "Say how well passages answer queries, so that plans can be measured."),
+    "tune": ("Tune", "tune", "Find better settings, and learn whether they are better."),
+    "compare": ("Compare", "compare_arrows", "Who wins where, when plans answer the same queries?"),
+    "snapshots": ("Snapshots", "photo_camera", "Keep what was seen, and pass it on."),
+    "document": ("Document", "description", "The cited place in its whole."),
+    "corpus": ("Corpus", "database", "What is indexed, and index more."),
+    "guide": ("Guide", "menu_book", "How everything works."),
 }
+ABOUT = f"**{NAME}**: grep, BM25, embeddings and their fusion, side by side. Press ? for the keys."
 WITHOUT_CORPUS = ("corpus", "guide")
 _STATIC = Path(__file__).with_name("static")
 
@@ -48,7 +51,9 @@ def css() -> str:
 
 @functools.cache
 def script() -> str:
-    return f"<script>{_STATIC.joinpath('app.js').read_text(encoding='utf-8')}</script>"
+    known = json.dumps({"pages": list(PAGES), "params": state.PARAMS, "kept": state.KEPT})
+    code = _STATIC.joinpath("app.js").read_text(encoding="utf-8")
+    return f"<script>window.__workbench = {known};\n{code}</script>"
 
 
 def _drawing(name: str) -> Callable[[], None]:
@@ -64,12 +69,14 @@ def _drawing(name: str) -> Callable[[], None]:
 
 def run() -> None:
     """Run the router once: keep the address and the state equal, run the page, show errors as a sentence."""
-    st.set_page_config(page_title=NAME, page_icon="🔎", layout="wide", initial_sidebar_state="auto")
+    # With an About Streamlit shows its menu, which has the switch between light and dark.
+    look: dict[str, Any] = {"layout": "wide", "initial_sidebar_state": "auto", "menu_items": {"about": ABOUT}}
+    st.set_page_config(page_title=NAME, page_icon="🔎", **look)
     pages = {
         path: st.Page(
             _drawing(path or "search"), title=title, icon=f":material/{icon}:", url_path=path, default=not path
         )
-        for path, (title, icon) in PAGES.items()
+        for path, (title, icon, _) in PAGES.items()
     }
     page = st.navigation(list(pages.values()), position="top" if auth.entered() else "hidden")
     st.html(css())
@@ -77,13 +84,21 @@ def run() -> None:
     if not auth.door():
         return
     shown = state.enter(page.url_path, pages)
+    corpus = resources.corpus_if_any()
+    place = bar.draw(corpus)
     path = state.page_value("path")
     about = path.rpartition("/")[2] or shown.query or shown.keywords
-    st.set_page_config(page_title=tab_title(PAGES[page.url_path][0], about))
+    title, _, purpose = PAGES[page.url_path]
+    st.set_page_config(page_title=tab_title(title, about))
+    kind = "wb-page" if page.url_path else "wb-heard"  # the first page has its query there
+    st.html(f'<h1 class="{kind}">{title} <span class="wb-dim">{purpose}</span></h1>')
     try:
         page.run()
     except WorkbenchError as exc:
         st.html(cards.alert("", exc.message, exc.remedy))
+    if corpus is not None:
+        with place:
+            bar.follow(corpus)
 
 
 if __name__ == "__main__":

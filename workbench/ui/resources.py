@@ -91,6 +91,14 @@ def corpus() -> Corpus:
     return opened(viewer())
 
 
+def corpus_if_any() -> Corpus | None:
+    """The shared corpus; None where it cannot be opened, which the page then says."""
+    try:
+        return corpus()
+    except WorkbenchError:
+        return None
+
+
 def opened(principal: Principal | None, path: Path | None = None) -> Corpus:
     """The shared corpus (or the one in another folder), as a principal may see it. Raises WorkbenchError."""
     path = (path or corpus_path()).absolute()

@@ -87,6 +87,7 @@ class AppState:
         picture: The chart above the columns, or `none`.
         roles: The roles to look with, a part of those one has; None is all of them.
         examples: Whether the page searches code examples instead of filling the columns.
+        judged, measure: Query set and measure of the figure in the bar; "" is the default one (`live.chosen`).
     """
 
     query: str = ""
@@ -99,6 +100,8 @@ class AppState:
     picture: str = PICTURES[0]
     roles: tuple[str, ...] | None = None
     examples: bool = False
+    judged: str = ""
+    measure: str = ""
 
     @property
     def moved(self) -> Plan:
@@ -140,7 +143,14 @@ class AppState:
         return params
 
 
-_TEXTS = {"q": "query", "keywords": "keywords", "context": "context", "filters": "filters"}
+_TEXTS = {
+    "q": "query",
+    "keywords": "keywords",
+    "context": "context",
+    "filters": "filters",
+    "judged": "judged",
+    "measure": "measure",
+}
 PARAMS = (
     *_TEXTS,
     "columns",
@@ -151,6 +161,8 @@ PARAMS = (
     "examples",
     "as",
 )
+KEPT = ("judged", "measure", "as")
+"""Those that a link to another search keeps: they are of the person's work, not of the search."""
 
 
 def from_params(params: Mapping[str, str]) -> tuple[AppState, tuple[str, ...]]:

@@ -187,7 +187,7 @@ def card(
         f'<article class="wb-card{"" if hit.rank else " wb-added"}" data-rank="{hit.rank}" '
         f'data-chunk="{attribute(hit.chunk_id)}" aria-label="{name}" tabindex="-1">'
         f'<div class="wb-head"><span class="wb-rank">{hit.rank or "+"}</span>'
-        f'<a class="wb-title" href="{link}" target="_blank" title="Open the document at these lines">'
+        f'<a class="wb-title" href="{link}" title="Open the document at these lines">'
         f"<bdi>{title}</bdi></a>{_judged(hit, marks)}</div>{_section(hit)}"
         f"{_facts(hit, marks)}{_ranks(hit, ranks, sources)}{_bar(hit)}{_passage(hit, numbered)}{_note(hit, marks)}"
         f"{_citation(hit, link)}{_copies(hit)}{_actions(hit, marks)}"
@@ -258,7 +258,7 @@ def _grade_buttons(mine: int | None) -> str:
 def _actions(hit: Hit, marks: Marks) -> str:
     """Buttons of a card; the page's script answers them (`style`), and sends what needs an answer from here (`events`)."""
     to = attribute(explain_link(hit, marks))
-    why = f'<a class="wb-act wb-why" href="{to}" target="_blank" title="Why this rank (w)">Why</a>'
+    why = f'<a class="wb-act wb-why" href="{to}" title="Why this rank (w)">Why</a>'
     link = marks.editor.get(hit.chunk_id, "")
     edit = (
         f'<button type="button" class="wb-act" data-wb-open="{attribute(link)}" title="Open the file in the editor (e)">'
@@ -345,7 +345,7 @@ def _citation(hit: Hit, link: str) -> str:
         path.replace("/", "/<wbr>") + f'<span class="wb-where">{visible(hit.citation.removeprefix(hit.path))}</span>'
     )
     return (
-        f'<div class="wb-cite"><a href="{link}" target="_blank"><bdi>{shown}</bdi></a>'
+        f'<div class="wb-cite"><a href="{link}"><bdi>{shown}</bdi></a>'
         f"{copy_button(hit.citation, 'Copy the citation')}</div>"
     )
 
@@ -411,7 +411,7 @@ def example_head(number: int, example: Example) -> str:
     )
     about = " › ".join(part for part in (example.title, example.description, ", ".join(example.tags)) if part)
     return (
-        f'<div class="wb-cite">{number}. <a href="{link}" target="_blank"><bdi>{visible(plain(example.citation, 300))}</bdi></a>'
+        f'<div class="wb-cite">{number}. <a href="{link}"><bdi>{visible(plain(example.citation, 300))}</bdi></a>'
         f' {example.score:.4f}</div><div dir="auto">{visible(plain(about, 400))}</div>'
     )
 

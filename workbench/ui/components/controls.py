@@ -258,19 +258,16 @@ def _set_preset(chosen: str) -> None:
     app_state.become(state.with_moved(Plan.parse(chosen)), f"the preset {chosen}")
 
 
-def reset() -> None:
-    st.button(
-        "Reset to the preset",
-        key=PREFIX + "reset",
-        on_click=_reset,
-        width="stretch",
-        help="Reset every setting that differs from the preset.",
-    )
+def reset(label: str = "Reset to the preset", name: str = "reset", **options: Any) -> None:
+    at_preset = not app_state.current().moved.changes()
+    help = "Reset every setting that differs from the preset."
+    st.button(label, key=PREFIX + name, on_click=_reset, disabled=at_preset, help=help, **options)
 
 
 def _reset() -> None:
     state = app_state.current()
     app_state.become(state.with_moved(Plan.parse(state.moved.preset)), "the reset to the preset")
+    st.rerun("app")
 
 
 def paste() -> None:
@@ -296,6 +293,7 @@ def _paste() -> None:
         app_state.notice(f"The plan was not taken: {exc}")
         return
     app_state.become(app_state.current().with_moved(plan), "the pasted plan")
+    st.rerun("app")
 
 
 def text_box(

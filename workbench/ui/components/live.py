@@ -1,12 +1,13 @@
-"""The figure of judged queries beside the sliders: what a moved setting does to the measure, on the Search and Tune pages.
+"""The figure of judged queries in the bar: which set and measure it is of, and what a moved setting does to it.
 
-The judged queries are retrieved once, in a thread, when a setting is moved for the first time; after that each move fuses them
+The judged queries are retrieved once, in a thread, when a page opens or a setting is moved; after that each move fuses them
 again in milliseconds. What a move cannot answer from what is cached (BM25's k1, a deeper list) is retrieved the same way, and
 the figure comes when it is there. The page draws its results first and this after them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.errors import WorkbenchError
-from workbench.evaluate.evaluation import LOW_COVERAGE
+from workbench.evaluate.evaluation import COVERAGE_DEPTH, LOW_COVERAGE
 from workbench.evaluate.live import LiveFigure, LiveMeasure
 from workbench.markup import plain, visible
 from workbench.plan.plan import Plan
@@ -23,16 +24,15 @@ from workbench.ui import state as app_state
 from workbench.ui.components import controls
 
 if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
     from workbench.corpus import Corpus
 
 MEASURES = ("nDCG@10", "RR@10", "R@100", "P@10", "AP", "Success@5")
 OFF = "none"
-MOST_AT_ONCE = 500
-"""Sets of more queries are retrieved when somebody asks for it, not at the first move."""
+MOST_UNASKED, MOST_AT_ONCE = 60, 500
+"""Sets of at most so many queries are retrieved when a page opens, and at the first move; greater ones when somebody asks."""
+FEW = "Few of the first results are judged, and what nobody judged counts as not relevant: judge more before trusting this."
 
-_SESSION, _CHOICE, _OPENED = "wb.live", "wb.live.choice", "wb.live.opened"
+_SESSION, _TYPED, _OPENED = "wb.live", "wb.live.typed", "wb.live.opened"
 _KEY = controls.PREFIX + "live."
 
 
@@ -63,56 +63,54 @@ class _Session:
 
 
 def sets(corpus: Corpus) -> Mapping[str, tuple[int, int]]:
-    """Judged query sets with their numbers of queries and judgments, the one with the most judgments first."""
+    """Query sets with their numbers of queries and judgments, the one with the most judgments first."""
     key = (str(corpus.path), corpus.principal, resources.judged_at(corpus))
 
     def read() -> Mapping[str, tuple[int, int]]:
         found = sorted(corpus.judging.overview(), key=lambda s: -s.judgments)
-        return {s.name: (s.queries, s.judgments) for s in found if s.judgments}
+        return {s.name: (s.queries, s.judgments) for s in found}
 
     return resources.once("judged-sets", key, read)
 
 
-def choose(name: str, measure: str) -> None:
-    st.session_state[_CHOICE] = (name, measure)
-
-
 def chosen(corpus: Corpus) -> tuple[str, str]:
-    """The query set and measure of the figure; by default the set with the most judgments, "" where there is none."""
-    name, measure = st.session_state.get(_CHOICE, ("", MEASURES[0]))
-    return name or next(iter(sets(corpus)), ""), measure
+    """The active query set and measure: by default the set with the most judgments, "" where nothing is judged. Of the address
+    only the name of a set is taken; a path counts where it was typed in this session.
+    """
+    state, known = app_state.current(), sets(corpus)
+    named = state.judged in known or state.judged == OFF or state.judged in st.session_state.get(_TYPED, ())
+    most = next((name for name, (_, judgments) in known.items() if judgments), "")
+    return state.judged if named else most, state.measure if state.measure in MEASURES else MEASURES[0]
 
 
-def section(corpus: Corpus) -> None:
-    with controls.section("Metric on judged queries", "live") as opened:
+def choose(name: str, measure: str) -> None:
+    """Make a query set, or the path of judgments that was typed, and a measure the active ones."""
+    st.session_state.setdefault(_TYPED, set()).add(name)
+    app_state.update("the query set", judged=name, measure=measure)
+
+
+def box(corpus: Corpus) -> None:
+    """The choice of the active query set and of its measure."""
+    known, (name, measure) = list(sets(corpus)), chosen(corpus)
+    label = "No query set" if name in ("", OFF) else _short(name)
+    with controls.lazy(label, "live", "The judged queries that the figure is of.", ":material/checklist:") as opened:
         if not opened.open:
             return
-        known = list(sets(corpus))
-        name, measure = chosen(corpus)
         if not known and not name:
-            st.caption(
-                "There are no judged queries yet. Judge some on the [Judge](judge) page, or make some from your own "
-                "documents: `workbench judge make`."
-            )
-            return
-        offered = [OFF, *dict.fromkeys([*known, *([name] if name != OFF else [])])]
-        st.selectbox("Query set", offered, index=offered.index(name), key=_KEY + "set", on_change=_choose)
-        at, help = MEASURES.index(measure), "Of the hybrid column's plan over the set, without the filter of this page."
-        st.selectbox("Measure", MEASURES, index=at, key=_KEY + "measure", on_change=_choose, help=help)
-        if name != OFF:
-            buttons()
-
-
-def buttons() -> None:
-    with st.container(horizontal=True, gap="small", key="wb-live-buttons"):
-        help = "Retrieves the judged queries once; the first move of a setting does it too."
-        st.button("Measure now", key=_KEY + "now", on_click=_begin, help=help)
-        help = "Differences are then to the plan as it is now."
-        st.button("Set as baseline", key=_KEY + "here", on_click=_compare_from_here, help=help)
-
-
-def _choose() -> None:
-    choose(str(st.session_state[_KEY + "set"]), str(st.session_state[_KEY + "measure"]))
+            st.text("There are no judged queries yet. Judge some, or make some from your own documents.")
+        else:
+            offered = [OFF, *dict.fromkeys([*known, *([name] if name != OFF else [])])]
+            values = controls.bound("live.set", name, lambda chosen: choose(chosen, measure))
+            st.selectbox("Active query set", offered, index=offered.index(name), **values)
+            values = controls.bound("live.measure", measure, lambda chosen: choose(name, chosen))
+            help = "Of the hybrid column's plan over the set, without the filter of the page."
+            st.selectbox("Active measure", MEASURES, index=MEASURES.index(measure), **values, help=help)
+            with st.container(horizontal=True, gap="small"):
+                help = "Retrieves the judged queries once; the first move of a setting does it too."
+                st.button("Measure now", key=_KEY + "now", on_click=_begin, help=help, disabled=name == OFF)
+                help = "Differences are then to the plan as it is now."
+                st.button("Set as baseline", key=_KEY + "here", on_click=_compare_from_here, help=help)
+        st.page_link(app_state.page_of("judge"), label="Judge passages", icon=":material/gavel:")
 
 
 def _begin() -> None:
@@ -128,25 +126,22 @@ def _compare_from_here() -> None:
 # --- the figure -----------------------------------------------------------------------------------------------------------
 
 
-def place() -> DeltaGenerator:
-    """Where the figure is drawn, when the results are there. To be drawn on top of the sidebar."""
-    return st.container(key="wb-live")
-
-
-@controls.part("figure")
 def figure(corpus: Corpus) -> None:
     """The figure of the plan that the sliders make; while queries are retrieved, how far that is."""
     plan = app_state.current().moved
     name, measure = chosen(corpus)
     if not name or name == OFF:
         return
+    queries, judgments = sets(corpus).get(name, (0, 1))
+    if not judgments:
+        st.html(f'<p class="wb-live wb-dim">{_short(name)} has no judgments yet. <a href="judge">Judge some</a></p>')
+        return
     session = _session(corpus, plan, name, measure)
-    queries = sets(corpus).get(name, (0, 0))[0]
     wanted = bool(st.session_state.pop(_KEY + "asked", False))
     if session.job is not None and not session.job.running and session.job.error is not None:
         session.failed, session.job = (plan, str(session.job.error)), None
     failed = session.failed is not None and session.failed[0] == plan
-    movable = session.live is not None or (plan != session.start and queries <= MOST_AT_ONCE)
+    movable = session.live is not None or queries <= (MOST_UNASKED if plan == session.start else MOST_AT_ONCE)
     try:
         ready = session.ready(plan)
         if not (ready or session.busy) and (wanted or (movable and not failed)):
@@ -156,19 +151,17 @@ def figure(corpus: Corpus) -> None:
             if session.compared != session.start:
                 session.live.compare_with(session.start)
                 session.compared = session.start
-            shown = session.live.figure(plan)
-            st.html(_figure(shown, name))
-            _moved(corpus, session, plan, shown)
+            _shown(corpus, session, session.live, plan)
             return
     except WorkbenchError as exc:
         session.failed = (plan, str(exc))
     if session.busy:
         _watching()
     elif session.failed is not None and session.failed[0] == plan:
-        st.caption(plain(session.failed[1], 300))
+        st.html(f'<p class="wb-live">{visible(plain(session.failed[1], 300))}</p>')
     else:
         count = f" over {queries:,} judged queries" if queries else ""
-        st.html(f'<p class="wb-live wb-dim">Move a setting to see {visible(measure)}{count} ({_short(name)}).</p>')
+        st.html(f'<p class="wb-live wb-dim">Move a setting to see {visible(measure)}{count}.</p>')
 
 
 def _session(corpus: Corpus, plan: Plan, name: str, measure: str) -> _Session:
@@ -207,48 +200,26 @@ def _watching() -> None:
     if not isinstance(session, _Session) or session.job is None or not session.busy:
         st.rerun()
     report = session.job.progress
-    share = min(1.0, report.done / report.total) if report.total else 0.0
-    count = f" {report.done:,} of {report.total:,}" if report.total else ""
-    st.progress(share, f"{session.measure}: retrieving{count} judged queries")
+    count = f"{report.done:,} of {report.total:,} " if report.total else ""
+    bar = f'<progress max="{report.total}" value="{report.done}"></progress> ' if report.total else ""
+    st.html(f'<p class="wb-live wb-dim">{bar}{visible(session.measure)}: retrieving {count}judged queries</p>')
 
 
-def _figure(figure: LiveFigure, name: str) -> str:
-    moved = figure.difference
-    sign, kind = "the same", "wb-dim"
-    if abs(moved) > 5e-4:
-        sign, kind = (f"▲ {moved:+.3f}", "wb-better") if moved > 0 else (f"▼ {moved:+.3f}", "wb-worse")
-    total = len(figure.values)
-    interval = "" if figure.low != figure.low else f"95 % {figure.low:.3f} to {figure.high:.3f}, "
-    few = figure.judged < LOW_COVERAGE
-    judged = f'<span class="{"wb-little" if few else ""}">{figure.judged:.0%} of the first ten judged</span>'
-    return (
-        f'<div class="wb-live" role="status" title="{figure.milliseconds:.0f} ms"><b>{visible(figure.measure)} '
-        f'{figure.mean:.3f}</b> <span class="{kind}">{sign}</span>'
-        f"<p>{figure.better} better, {figure.worse} worse of {total:,} queries than at the start; {interval}{judged}, "
-        f"{_short(name)}</p>"
-        "</div>"
-    )
-
-
-def _moved(corpus: Corpus, session: _Session, plan: Plan, figure: LiveFigure) -> None:
-    """Buttons that open the queries that the plan made worse and better, with both lists of each."""
-    with st.container(horizontal=True, gap="small", key="wb-live-moved"):
-        for kind, count in (("worse", figure.worse), ("better", figure.better)):
-            help = "Show these queries: both lists side by side, and why each result moved."
-            st.button(
-                f"{count} {kind}",
-                key=_KEY + kind,
-                type="tertiary",
-                disabled=not count,
-                on_click=_open,
-                args=(kind,),
-                help=help,
-            )
-    opened = st.session_state.get(_OPENED)
-    if opened and session.live is not None:
+def _shown(corpus: Corpus, session: _Session, live: LiveMeasure, plan: Plan) -> None:
+    """The figure, and buttons that open the queries that the plan made worse and better, with both lists of each."""
+    figure = live.figure(plan)
+    st.html(_figure(figure), width="content")
+    if plan == session.start:
+        return
+    for kind, count in (("worse", figure.worse), ("better", figure.better)):
+        options: dict[str, Any] = {"type": "tertiary", "disabled": not count, "on_click": _open, "args": (kind,)}
+        help = "Show these queries: both lists side by side, and why each result moved."
+        st.button(f"{count:,} {kind}", key=_KEY + kind, help=help, **options)
+    st.html(f'<span class="wb-dim wb-ci">of {len(figure.values):,} queries</span>', width="content")
+    if opened := st.session_state.get(_OPENED):
         from workbench.ui.components import pair
 
-        pair.queries_dialog(corpus, session.live, (session.start, plan), opened)
+        pair.queries_dialog(corpus, live, (session.start, plan), opened)
 
 
 def _open(kind: str) -> None:
@@ -257,6 +228,21 @@ def _open(kind: str) -> None:
 
 def close() -> None:
     st.session_state.pop(_OPENED, None)
+
+
+def _figure(figure: LiveFigure) -> str:
+    moved = figure.difference
+    sign, kind = "no change", "wb-dim"
+    if abs(moved) > 5e-4:
+        sign, kind = (f"▲ {moved:+.3f}", "wb-better") if moved > 0 else (f"▼ {moved:+.3f}", "wb-worse")
+    interval = "" if math.isnan(figure.low) else f"95 % CI {figure.low:.3f}–{figure.high:.3f}"
+    judged = f"judged@{COVERAGE_DEPTH} {figure.judged:.0%}"
+    few = f' class="wb-little" title="{FEW}"' if figure.judged < LOW_COVERAGE else ""
+    return (
+        f'<div class="wb-live" role="status" title="{figure.milliseconds:.0f} ms"><b>{visible(figure.measure)} '
+        f'{figure.mean:.3f}</b> <span class="{kind}">{sign}</span> <span class="wb-dim wb-ci">{interval}</span> '
+        f"<span{few}>{judged}</span></div>"
+    )
 
 
 def _short(name: str) -> str:

@@ -8,79 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from workbench.markup import visible
 from workbench.plan import fields as plan_fields
 from workbench.plan.controls import GROUPS, Group, Slot
 from workbench.plan.fields import base_of
-from workbench.plan.plan import Plan, preset
+from workbench.plan.plan import Plan
 from workbench.plan.presets import PRESETS
 from workbench.retrieve.request import sources_of
 from workbench.ui import resources
-from workbench.ui.components import boxes, cards, controls, live, tables, thresholds
-from workbench.ui.components.tables import Html
+from workbench.ui.components import boxes, controls, thresholds
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
 
 
-def plan_html(plan: Plan) -> str:
-    """The plan's text form with a copy button, and a table of what differs from its preset, in the fields' order."""
-    text, base = str(plan), preset(plan.preset)
-    rows = [
-        (
-            Html(f"<code>{visible(n)}</code>"),
-            plan_fields.show(base[n]),
-            Html(f"<b>{visible(plan_fields.show(value))}</b>"),
-        )
-        for n, value in plan.changes().items()
-    ]
-    changed = (
-        tables.table(("Setting", plan.preset, "Now"), rows)
-        if rows
-        else "<p class=wb-msg>Nothing differs from the preset.</p>"
-    )
-    return (
-        f'<div class="wb-plan"><div class="wb-planline"><code class="wb-plantext">{visible(text)}</code>'
-        f"{cards.copy_button(text, 'Copy the plan')}</div>{changed}</div>"
-    )
-
-
-def plan_files(plan: Plan) -> None:
-    st.code(plan.to_yaml(), language="yaml", wrap_lines=True)
-    st.download_button(
-        "Save as a file",
-        plan.to_yaml(),
-        f"{plan.preset}.yaml",
-        "application/yaml",
-        key="wb.w.plan.file",
-        on_click="ignore",
-        help="A plan file, for `workbench search QUERY --plan-file plan.yaml` and notebooks.",
-    )
-
-
 MOST_FIELDS = 60
 _TUNED = ("fusion", "depth", "keyword", "rerank")
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Places in the sidebar that are filled when there are results: on top the figure of judged queries, over and under each
-    threshold's slider, and the plan's.
-    """
-
-    figure: DeltaGenerator
-    thresholds: Mapping[str, thresholds.Place]
-    plan: DeltaGenerator
-
-    def plan_text(self, plan: Plan) -> None:
-        self.plan.html(plan_html(plan))
 
 
 def _sources(corpus: Corpus) -> tuple[str, ...]:
@@ -92,26 +39,19 @@ def _sources(corpus: Corpus) -> tuple[str, ...]:
     return (*plain, *(f"{base}@{name}" for name in several for base in ("keyword", "vector")))
 
 
-def draw(state: AppState, corpus: Corpus) -> Places:
+def draw(state: AppState, corpus: Corpus) -> Mapping[str, thresholds.Place]:
+    """Every control. Returns the places over and under each threshold's slider, to be filled when there are results."""
     plan = state.moved
+    places: dict[str, thresholds.Place] = {}
     with st.sidebar:
-        figure = live.place()
         boxes.moved(state)
         controls.preset(plan, [p.name for p in PRESETS], [p.summary for p in PRESETS])
-        places: dict[str, thresholds.Place] = {}
         for group in GROUPS:
             _group(group, plan, state, corpus, places)
-        controls.reset()
-        live.section(corpus)
-        text = st.empty()
-        with controls.section("Copy, paste or save this plan", "plan") as opened:
-            if opened.open:
-                plan_files(plan)
-                controls.paste()
-                boxes.save_plan()
+        controls.reset(width="stretch")
         if roles := resources.choosable_roles():
             boxes.view_as(state, roles)
-    return Places(figure, places, text)
+    return places
 
 
 def tuned(plan: Plan, state: AppState, corpus: Corpus) -> None:
@@ -122,7 +62,7 @@ def tuned(plan: Plan, state: AppState, corpus: Corpus) -> None:
             thresholds.draw(plan)
         elif group.name in _TUNED:
             _group(group, plan, state, corpus, {})
-    controls.reset()
+    controls.reset(width="stretch")
 
 
 def some(names: Sequence[str], plan: Plan, state: AppState, corpus: Corpus) -> None:

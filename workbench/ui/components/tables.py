@@ -52,7 +52,7 @@ class Html:
 
 
 def link(href: str, text: str, most: int = 120) -> Html:
-    return Html(f'<a href="{attribute(href)}" target="_blank"><bdi>{visible(plain(text, most))}</bdi></a>')
+    return Html(f'<a href="{attribute(href)}"><bdi>{visible(plain(text, most))}</bdi></a>')
 
 
 def table(

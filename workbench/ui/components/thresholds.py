@@ -22,14 +22,34 @@ from workbench.ui import state as app_state
 from workbench.ui.components.controls import PREFIX, bound, help_of, slider
 
 SHARED = "vector.threshold"
+_FILLED = "wb.thresholds"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a source's histogram (over its slider) and what the threshold drops (under it) are drawn."""
+    """Where a source's histogram (over its slider) and what the threshold drops (under it) are drawn. They stay in view while the
+    page searches for what will take their place, so that no control moves.
+    """
 
+    source: str
     histogram: DeltaGenerator
     counts: DeltaGenerator
+
+    def fill(self, histogram: str, counts: str) -> None:
+        """Draw a histogram as HTML and what is dropped in words; "" draws nothing."""
+        st.session_state.setdefault(_FILLED, {})[self.source] = (histogram, counts)
+        self.again()
+
+    def again(self) -> None:
+        histogram, counts = st.session_state.get(_FILLED, {}).get(self.source, ("", ""))
+        if histogram:
+            self.histogram.html(histogram)
+        else:
+            self.histogram.empty()
+        if counts:
+            self.counts.caption(counts)
+        else:
+            self.counts.empty()
 
 
 def sources(plan: Plan) -> tuple[str, ...]:
@@ -40,8 +60,8 @@ def sources(plan: Plan) -> tuple[str, ...]:
 
 
 def draw(plan: Plan, of_vectors: Callable[[Plan], None] | None = None) -> Mapping[str, Place]:
-    """The switch and slider of each source's threshold and of the fused score's; `of_vectors` is drawn after the vector sources.
-    Returns source (or `fused`) -> its places, which are empty.
+    """The switch and slider of each source's threshold and of the fused score's; `of_vectors` is drawn after the vector sources,
+    on the page that fills the places. Returns source (or `fused`) -> its places.
     """
     shown, made = sources(plan), {}
     for source in shown:
@@ -49,23 +69,26 @@ def draw(plan: Plan, of_vectors: Callable[[Plan], None] | None = None) -> Mappin
             of_vectors(plan)
         several = sum(base_of(s) == base_of(source) for s in shown) > 1
         made[source] = _one(plan, source, source if several else "")
+        if of_vectors is not None:
+            made[source].again()
     return made
 
 
 def _one(plan: Plan, source: str, name: str) -> Place:
     field, value = plan.threshold_to_set(source), plan.threshold(source)
+    vector = base_of(source) == "vector"
     histogram = st.empty()
     st.toggle(
-        f"Cut {name} {cut_words(source)}".replace("  ", " "),
+        f"Apply a distance threshold{f' to {name}' if name else ''}" if vector else f"Cut {cut_words(source)}",
         value != OFF,
         help=help_of(field),
         **bound(f"cut.{source}", value != OFF, _switch, field, source),
     )
     if value != OFF:
-        of = name or ("" if base_of(source) == "vector" else source)
+        of = name or ("" if vector else source)
         slider(plan, field, f"Threshold of {of}".removesuffix(" of "), 0.0, *threshold_range(plan, source), value=value)
     counts = st.empty()
-    own = base_of(source) == "vector" and field != SHARED and plan.threshold_field(source) == field
+    own = vector and field != SHARED and plan.threshold_field(source) == field
     if own and plan[field] is not None:
         back = plan_fields.show(plan.replace({field: "auto"}).threshold(source))
         st.button(
@@ -76,7 +99,7 @@ def _one(plan: Plan, source: str, name: str) -> Place:
             args=({field: "auto"},),
             help=help_of(field),
         )
-    return Place(histogram, counts)
+    return Place(source, histogram, counts)
 
 
 def _switch(on: bool, field: str, source: str) -> None:

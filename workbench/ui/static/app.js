@@ -57,18 +57,39 @@
     else if (card) send({do: button.dataset.wbDo, chunk: chunkOf(card)});
   });
 
-  // The link to the Explain page gets the shared plan when it is about to be used: columns are not drawn again for it.
-  function withPlan(event) {
-    const link = event.target.closest && event.target.closest("a.wb-why");
-    const held = document.querySelector("[data-wb-plan]");
-    if (!link || !held || link.dataset.own) return;
-    const address = new URL(link.href);
-    if (address.searchParams.has("plan") && !link.dataset.shared) { link.dataset.own = "1"; return; }
-    link.dataset.shared = "1";
-    address.searchParams.set("plan", held.dataset.wbPlan);
-    link.href = address.href;
+  // Links to pages of the app stay in this tab and session: Streamlit goes where the history moves to. What the address says
+  // of the search, and the link does not, comes along; a link to the Search page says all of a search itself.
+  const {pages, params, kept} = window.__workbench;
+  function withState(link) {
+    const named = (link.dataset.wbHref = link.dataset.wbHref || link.getAttribute("href"));
+    const to = new URL(named, location.href);
+    const page = to.pathname.split("/").pop();
+    if (to.origin !== location.origin || to.pathname.includes("/s/") || !pages.includes(page)) return null;
+    const now = new URLSearchParams(location.search);
+    if (link.matches(".wb-why") && to.searchParams.has("plan")) {  // of a column with a plan of its own
+      to.searchParams.delete("plan");
+      now.set("moves", columns().indexOf(link.closest(".wb-column")) + 1);
+    } else if (link.matches(".wb-why")) now.delete("moves");
+    for (const name of page ? params : kept)
+      if (now.has(name) && !to.searchParams.has(name)) to.searchParams.set(name, now.get(name));
+    link.href = to.href;
+    return to;
   }
-  for (const kind of ["pointerdown", "focusin", "click"]) document.addEventListener(kind, withPlan, true);
+  const linkOf = (event) => event.target.closest && event.target.closest('a[href]:not([download]):not([href^="#"])');
+  for (const kind of ["pointerdown", "focusin"])
+    document.addEventListener(kind, (event) => { if (linkOf(event)) withState(linkOf(event)); }, true);
+  document.addEventListener("click", (event) => {
+    const link = linkOf(event);
+    if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    const to = withState(link);
+    if (!to) return;
+    event.preventDefault();
+    if (to.href === location.href) return;
+    history.pushState({}, "", to.href);
+    window.dispatchEvent(new PopStateEvent("popstate"));
+    const main = document.querySelector('[data-testid="stMain"]');
+    if (main) main.scrollTop = 0;
+  });
 
   function remember(card) {
     const column = card.closest(".wb-column");

@@ -534,7 +534,7 @@ def _shown_html(shown: Shown, made: Round) -> str:
         f'<article class="wb-judge" data-chunk="{attribute(chunk.chunk_id)}" aria-label="Passage to judge">'
         f'<div class="wb-title"><bdi>{visible(plain(document.title or document.path, 160))}</bdi></div>{section}'
         f'<div class="{kind}" dir="auto">{passage}</div>'
-        f'<div class="wb-cite"><a href="{link}" target="_blank"><bdi>{place}</bdi></a></div></article>'
+        f'<div class="wb-cite"><a href="{link}"><bdi>{place}</bdi></a></div></article>'
     )
 
 

@@ -27,10 +27,10 @@ from workbench.ranking.agreement import jaccard, overlap, rbo
 from workbench.retrieve.request import sources_of
 from workbench.ui import events, marks, resources
 from workbench.ui import state as app_state
-from workbench.ui.components import boxes, cards, controls, live, sidebar
+from workbench.ui.components import boxes, cards, controls, sidebar
 from workbench.ui.components.cards import histogram_html
 from workbench.ui.components.controls import PREFIX, lazy
-from workbench.ui.components.sidebar import Places
+from workbench.ui.components.thresholds import Place
 from workbench.ui.finder import (
     Finder,
     Found,
@@ -87,13 +87,6 @@ def draw_bar(corpus: Corpus, state: AppState) -> None:
         boxes.saved_box(state)
         boxes.synonyms_box(corpus)
         export_box(state)
-        st.button(
-            "Undo",
-            key=controls.PREFIX + "undo",
-            icon=":material/undo:",
-            on_click=app_state.undo,
-            help="Undo the last change of a setting, the query, a deletion or a grade. Key: u",
-        )
 
 
 LINK = (
@@ -145,36 +138,36 @@ NOT_CUT = "There are no {} scores to cut: no source found anything, or one alone
 NO_VECTOR = "No vector source ran, so there are no distances."
 
 
-def threshold(found: tuple[Found, ...], state: AppState, places: Places) -> None:
+def threshold(found: tuple[Found, ...], state: AppState, places: Mapping[str, Place]) -> None:
     """For each vector source, and for scores that are cut, the histogram with the cut drawn in, and how many candidates it
     drops.
     """
     distances, dropped = resources.finder().distances(found), dropped_by_threshold(found)
     histograms = {**distances, **score_histograms(found)}
-    for source, place in places.thresholds.items():
+    for source, place in places.items():
         vector, at = base_of(source) == "vector", state.moved.threshold(source)
         histogram = histograms.get(source)
-        if histogram is None or not histogram.total or (at == OFF and not vector):
-            place.histogram.empty()
-            if at == OFF and not vector:
-                place.counts.empty()
-            elif vector:
-                others = any(h.total for h in distances.values())
-                place.counts.caption(f"{source} gave no distances." if others else NO_VECTOR)
-            else:
-                place.counts.caption(NOT_CUT.format(source))
-            continue
-        named = sum(base_of(s) == base_of(source) for s in places.thresholds) > 1
-        place.histogram.html(histogram_html(histogram, at, source if named else ""))
-        place.counts.caption(counted(histogram, at, *dropped[source]) if source in dropped else "")
+        if histogram is not None and histogram.total and (at != OFF or vector):
+            named = sum(base_of(s) == base_of(source) for s in places) > 1
+            words = counted(histogram, at, *dropped[source]) if source in dropped else ""
+            place.fill(histogram_html(histogram, at, source if named else ""), words)
+        elif vector:
+            place.fill("", f"{source} gave no distances." if any(h.total for h in distances.values()) else NO_VECTOR)
+        else:
+            place.fill("", "" if at == OFF else NOT_CUT.format(source))
 
 
 def counted(histogram: Histogram, at: float | str, entered: int, left: int) -> str:
     """What a threshold drops of the candidates, which the depth bounds, and of all records, which the histogram shows."""
-    words = f"Drops {entered - left:,} of {entered:,} candidates, {left:,} kept."
+    dropped = entered - left
+    words = (
+        f"Drops {dropped:,} of {entered:,} candidates, {left:,} kept."
+        if dropped
+        else f"Keeps all {entered:,} candidates."
+    )
     if at == OFF or histogram.total == entered:
         return words
-    return f"{words} Histogram of all {histogram.total:,} records; {histogram.kept(at):,} pass the threshold."
+    return f"{words} Histogram of all {histogram.total:,} chunks; {histogram.kept(at):,} pass the threshold."
 
 
 @st.fragment
@@ -214,13 +207,8 @@ def _figures(name: str, main: Found, result: SearchResult, found: tuple[Found, .
         ] or NO_VECTOR
     if name == "funnel":
         return [funnel_figure(result.steps)]
-    return [timings_of({f.title.lower(): f.result for f in found if f.result is not None})]
-
-
-def timings_of(results: Mapping[str, SearchResult]) -> Any:
-    """What the steps took where each result was searched for; one that came from the cache is marked."""
-    shown = {name + " (from cache)" * r.cached: r.first_timings_ms for name, r in results.items()}
-    return timing_figure(shown)
+    timings = {f.title.lower(): f.result.timings_ms for f in found if f.result is not None}
+    return FROM_CACHE if all(map(from_cache, timings.values())) else [timing_figure(timings)]
 
 
 # --- the columns ---------------------------------------------------------------------------------------------------------
@@ -229,6 +217,16 @@ OVERLAP_HELP = (
     "Of each two columns: how many results both show, Jaccard (shared over all), and RBO, rank-biased overlap with p 0.9 "
     "(1 is the same order; the top counts most)"
 )
+
+
+FROM_CACHE = (
+    "This search was run a moment ago and its answer is cached, so no step took time. The field cache_seconds says how "
+    "long answers are kept."
+)
+
+
+def from_cache(timings: Mapping[str, float]) -> bool:
+    return not any(ms for step, ms in timings.items() if step != "total_ms")
 
 
 def overlap_html(found: tuple[Found, ...], plan: Plan) -> str:
@@ -334,27 +332,22 @@ def draw(corpus: Corpus) -> None:
     places = sidebar.draw(state, corpus)
     events.draw(corpus)
     if request_of(state).blank:
-        places.plan_text(state.moved)
         resources.no_query(corpus)
         return
     boxes.add_to_history(state)
     boxes.exactness_answer(corpus)
     _answers(corpus, places)
-    with places.figure:
-        live.figure(corpus)
 
 
 @controls.part("answers")
-def _answers(corpus: Corpus, places: sidebar.Places) -> None:
+def _answers(corpus: Corpus, places: Mapping[str, Place]) -> None:
     """The part that a slider draws again: columns first, then the charts."""
     state = app_state.current()
     if state.examples:
         _examples(corpus, state)
-        places.plan_text(state.moved)
         return
     picture = st.container()
     found = _columns(corpus, state)
-    places.plan_text(state.moved)
     threshold(found, state, places)
     with picture:
         draw_picture(found)

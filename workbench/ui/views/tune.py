@@ -1,7 +1,7 @@
 """The Tune page: try plans on judged queries, see how the figure moves, and take the best plan to the Search page.
 
 Above, what is tried and the run itself, in a thread; then what it found; below, where relevant and other results lie in a
-source's scores, and what a threshold costs. Above the sliders of the sidebar is the figure of the plan that they make.
+source's scores, and what a threshold costs.
 """
 
 from __future__ import annotations
@@ -63,8 +63,7 @@ def draw(corpus: Corpus) -> None:
     name = judgments_box(corpus, "tune")
     if not name:
         return
-    measure = _form(corpus, name)
-    live.choose(name, measure)
+    _form(corpus, name)
     _sliders(corpus)
     made = jobs.watch(JOB, _KEY)
     if isinstance(made, Sweep):
@@ -76,39 +75,35 @@ def judgments_box(corpus: Corpus, page: str, judged: bool = True) -> str:
     """The choice of judgments: a query set, or a path; "" where there is nothing to choose yet. `page` is part of the widgets'
     keys; with `judged`, sets without judgments are left out, and where there are none the page says how to get some.
     """
-    sets = [s.name for s in corpus.judging.overview() if s.judgments or (s.queries and not judged)]
+    sets = [name for name, (queries, judgments) in live.sets(corpus).items() if judgments or (queries and not judged)]
     files = auth.may_index()
     if not sets and not files and judged:
         st.text("There are no judged query sets yet. Judge some results on the Judge page first.")
         return ""
     chosen, typed = st.columns([1, 2], vertical_alignment="bottom")
-    prefix = f"{controls.PREFIX}{page}."
-    name = chosen.selectbox(
-        "Query set",
-        sets,
-        index=0 if sets else None,
-        key=prefix + "set",
-        placeholder="none yet",
-        help="Queries judged on the Judge page, or made by `workbench judge make`.",
-    )
+    name, measure = live.chosen(corpus)
+    at = sets.index(name) if name in sets else None
+    values = controls.bound(f"{page}.set", name if name in sets else None, lambda name: live.choose(name, measure))
+    help = "Queries judged on the Judge page, or made by `workbench judge make`."
+    chosen.selectbox("Query set", sets, index=at, placeholder="none yet", help=help, **values)
+    path = "" if name in live.sets(corpus) or name == live.OFF else name
     if files:
-        path = typed.text_input(
-            "or a path",
-            key=prefix + "path",
-            placeholder="a BEIR folder, TREC qrels, CSV or JSONL",
-            help="Judgments on this machine; a path goes before the query set.",
-        )
-        name = path.strip() or name
+        values = controls.bound(f"{page}.path", path, lambda path: live.choose(path.strip(), measure))
+        help, example = "Judgments on this machine.", "a BEIR folder, TREC qrels, CSV or JSONL"
+        typed.text_input("or a path", path, placeholder=example, help=help, **values)
+    name = name if name in sets else path
     if not name and judged:
         st.text("Type the path of judgments, or make a query set from your own documents in a terminal:")
         st.code(f"workbench judge make --corpus {shlex.quote(plain(str(resources.corpus_path()), 300))}", language=None)
-    return str(name or "").strip()
+    return name
 
 
-def _form(corpus: Corpus, name: str) -> str:
+def _form(corpus: Corpus, name: str) -> None:
     first, second, third, fourth = st.columns([2, 1, 1, 1], vertical_alignment="bottom")
     plan = app_state.current().plan
-    measure = first.selectbox("Measure", MEASURES, key=_KEY + "measure", help="What chooses the best plan.")
+    measure = live.chosen(corpus)[1]
+    values = controls.bound("tune.measure", measure, lambda measure: live.choose(name, measure))
+    first.selectbox("Measure", MEASURES, MEASURES.index(measure), help="What chooses the best plan.", **values)
     folds_help = "The reported figure of each fold is of a plan that the others chose."
     folds = second.number_input("Folds", 0, 20, 5, key=_KEY + "folds", help=folds_help)
     search = third.selectbox("Search", ("grid", "random"), key=_KEY + "search", help="Every combination, or some.")
@@ -139,7 +134,6 @@ def _form(corpus: Corpus, name: str) -> str:
 
         st.session_state[JOB] = jobs.Job(work)
     _plan_text()
-    return str(measure)
 
 
 @controls.part("plan")
@@ -180,7 +174,7 @@ def _found(made: Sweep) -> None:
         _bars(made)
     columns = ("mean", "difference", "wins", "losses", "ties", "p_holm", "changes")
     st.dataframe(made.frame(50).select(columns), key=_KEY + "table", hide_index=True)
-    st.caption("Means on the queries that chose, best first; p_holm is corrected for the number of plans.")
+    st.caption("Means on the training queries, best first; p_holm is corrected for the number of plans.")
 
 
 @st.fragment
@@ -224,9 +218,7 @@ def win_bars(frame: Any, measure: str, names: tuple[str, str], plans: tuple[Plan
     for row in first[:1]:
         query = row["query"] or row["query_id"]
         link = escape(jobs.search_link(query, *plans))
-        st.html(
-            f'<a class="wb-button" href="{link}" target="_blank">Open under both plans: {visible(plain(query, 90))}</a>'
-        )
+        st.html(f'<a class="wb-button" href="{link}">Open under both plans: {visible(plain(query, 90))}</a>')
     if not first and moved:
         st.caption("Click a bar to open its query under both plans.")
     shown = first or (moved[: _ROWS // 2] + moved[max(_ROWS // 2, len(moved) - _ROWS // 2) :])
@@ -238,17 +230,13 @@ def win_bars(frame: Any, measure: str, names: tuple[str, str], plans: tuple[Plan
     st.html(tables.table(("difference", *names, "query"), rows, range(3)))
 
 
-# --- the figure beside the sliders --------------------------------------------------------------------------------------
+# --- the sliders ----------------------------------------------------------------------------------------------------------
 
 
 def _sliders(corpus: Corpus) -> None:
     state = app_state.current()
     with st.sidebar:
-        place = live.place()
-        live.buttons()
         sidebar.tuned(state.moved, state, corpus)
-        with place:
-            live.figure(corpus)
 
 
 # --- where to cut -----------------------------------------------------------------------------------------------------
@@ -355,7 +343,6 @@ def _threshold_table(made: Scores, every: Mapping[str, float]) -> str:
 def _cost(found: Distribution, at: float) -> str:
     lost, dropped = found.dropped(at)
     rest = len(found.judged) + len(found.others)
-    side = "at or beyond" if found.distances else "below"
-    words = f"{found.axis} {at:.4g}: what lies {side} it is {round(lost * len(found.relevant)):,} of {len(found.relevant):,} "
-    words += f"relevant ({lost:.1%})"
+    words = f"A threshold of {at:.4g} ({found.axis}) drops {round(lost * len(found.relevant)):,} of {len(found.relevant):,} "
+    words += f"relevant passages ({lost:.1%})"
     return words + (f" and {dropped:.0%} of {rest:,} others." if rest else ".")
