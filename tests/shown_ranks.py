@@ -46,7 +46,7 @@ def shown_ranks(result: wb.SearchResult, printed: str) -> dict[str, Ranks]:
         "moved": {
             (rank_of[name], s): int(said.removeprefix("rank ").replace(",", ""))
             for points in (t for t in drawn.data if t.mode == "markers")
-            for s, (said, name) in zip(points.x, points.customdata, strict=True)
+            for s, (said, name, *_) in zip(points.x, points.customdata, strict=True)
             if s in sources and said != "absent"
         },
         "snapshot": {(h.rank, s): r for h in hits for s in sources if (r := saved.get((places_of[h.chunk_id], s)))},

@@ -451,12 +451,14 @@ class Corpus:
         found = (self.search(query, keywords, context, plan=p, filters=filters, limit=limit) for p in values)
         return Comparison(query, tuple(map(str, values)), tuple(found))
 
-    def explain(self, result: SearchResult, target: str | Hit) -> Explanation:
+    def explain(self, result: SearchResult, target: str | Hit, *, every: bool = False) -> Explanation:
         """Where a document stands in each source, the step that dropped it, and the setting that would bring it in.
 
         Args:
             result: A result of this corpus.
-            target: A hit, a chunk id, a document id or path, or `path:line`.
+            target: A hit, a chunk id, a document id or path, or `path:line`; a part that only one path has will do.
+            every: Look for every kind of setting that brings it in (`Explanation.ways`), not for the first alone.
+                `LiveMeasure.cost` says what one does to judged queries.
         """
         asked, engine = result.retrieved.request, self.engine
         if isinstance(result.engine, Engine) and result.engine.access != engine.access:
@@ -466,7 +468,7 @@ class Corpus:
             request = replace(asked, plan=plan, **changes)
             return SearchResult(result.engine, retrieve(result.engine, request))
 
-        return explain_target(result.engine, result, target, again)
+        return explain_target(result.engine, result, target, again, every=every)
 
     def grep(
         self,

@@ -79,7 +79,7 @@ def test_index_search_and_read(tmp_path, sample_path):
     assert run("nonsense").exit_code == 2
 
 
-def test_json_is_the_result_and_explain_and_compare_are_tables(sample_path):
+def test_json_is_the_result_and_explain_and_compare_are_tables(sample_path, tmp_path):
     done = run("search", "how do retries work", "--json", "--limit", "3", "--corpus", sample_path, *SEE_ALL)
     data = json.loads(done.output)
     assert [h["rank"] for h in data["hits"]] == [1, 2, 3]
@@ -90,7 +90,13 @@ def test_json_is_the_result_and_explain_and_compare_are_tables(sample_path):
     done = run("explain", "how do retries work", "kb/kettle.md", "--set", "limit=1", *at)
     assert done.exit_code == 0
     assert "dropped by limit" in done.output
-    assert "it is then a result" in done.output
+    assert "it is then result 7" in done.output
+    judged = tmp_path / "judged.csv"
+    judged.write_text("query_id,query,document,grade\nq,how do retries work,kb/kettle.md,1\n", encoding="utf-8")
+    told = ("--set", "limit=1", "--judged", judged, "--json")
+    done = run("explain", "how do retries work", "kettle.md", *told, *at)
+    cost = json.loads(done.output)["ways"][-1]["cost"]
+    assert (cost["measure"], cost["difference"], cost["low"], cost["queries"]) == ("nDCG@10", 0.0, None, 1)
     assert run("explain", "retries", "none.md", *at).exit_code == 1
     table = run("compare", "retries", "--plan", "default", "--plan", "tmm", *at)
     assert "Overlap" in table.output

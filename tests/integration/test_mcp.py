@@ -19,7 +19,7 @@ from workbench.retrieve.messages import format_text
 
 Call = Callable[..., CallToolResult]
 WIDE = {"max_characters": 1_000_000}
-TOOLS = {"hybrid_search", "grep_search", "vector_search", "search_examples", "read_file", "corpus_info"}
+TOOLS = {"hybrid_search", "grep_search", "vector_search", "explain", "search_examples", "read_file", "corpus_info"}
 
 
 def caller(server: CorpusServer) -> Call:
@@ -79,6 +79,21 @@ def test_every_tool_describes_what_it_takes_and_gives(sample):
         assert tool.output_schema["additionalProperties"] is False
         assert all(p.get("description") for p in tool.input_schema["properties"].values()), tool.name
         assert not {"tenant", "roles", "role", "principal", "corpus", "root"} & set(tool.input_schema["properties"])
+
+
+def test_explain_says_of_a_document_what_the_corpus_says(sample, call):
+    plan = "default limit=1"
+    hits = sample.search("kettle", plan="default limit=5").hits
+    result = sample.search("kettle", plan=plan)
+    for hit in hits:
+        answer, found = (
+            call("explain", query="kettle", path=hit.citation, plan=plan),
+            sample.explain(result, hit.citation),
+        )
+        assert data(answer)["rank"] == found.rank
+        assert f"fused score | {found.sum}" in said(answer)
+        assert all(f"({w.term}) | tf {w.tf}," in said(answer) for s in found.standings for w in s.words)
+    assert data(call("explain", query="kettle", path="nowhere.md"))["found"] is False
 
 
 def test_hybrid_search_is_the_corpus_search_by_passages(sample, call):

@@ -6,6 +6,8 @@ words reads the files; ranks, steps and remedies are checked by searching.
 
 import re
 from collections.abc import Iterator
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +125,13 @@ def check(corpus: wb.Corpus, result: wb.SearchResult, path: str, where: str | No
         )
         assert any(h.path == path and not h.added for h in again.hits), found
         assert all(f"{name}={value}" in found.remedy for name, value in (found.changes or {}).items())
-        said += 1
+        for way in corpus.explain(result, path, every=True).ways:
+            where_then = None if way.without_filter else where
+            how = (way.query or result.query, way.mode or result.mode, plan.replace(way.changes or {}))
+            assert way.rank == min(
+                h.rank for h in search(corpus, *how, where_then).hits if h.path == path and h.rank
+            ), way
+            said += 1
     elif "beyond limit.max" not in found.remedy:
         assert "No setting that was tried" in found.remedy
     return said
@@ -135,6 +143,10 @@ def check_source(corpus: wb.Corpus, result: wb.SearchResult, standing: Any, chun
     ranking = {e.chunk_id: e for e in result.rankings[source].entries}
     documents = {e.document_id for e in result.rankings[source].entries}
     by_document = plan["fusion.unit"] == "document"
+    if kind == "keyword" and standing.score and "all" not in str(plan["keyword.operator"]):
+        # Word by word the very score, to the last bit.
+        assert reduce(add, (word.score for word in standing.words), 0.0) == standing.score
+        assert sum(word.share for word in standing.words) == pytest.approx(1)
     if standing.state == "not asked":
         own = source.partition("@")[2] or chunk.collection
         assert chunk.collection != own or chunk.collection not in (plan["collections"] or (own,)) or where

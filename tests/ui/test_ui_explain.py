@@ -44,19 +44,64 @@ def table(at: AppTest) -> str:
     return found
 
 
-@pytest.mark.slow
-def test_without_a_query_it_says_what_to_do_and_a_kept_answer_has_no_times(open_app: Open, small_corpus: Path) -> None:
+def test_without_a_query_it_says_what_to_do_and_a_kept_answer_shows_the_first_times(
+    open_app: Open, small_corpus: Path
+) -> None:
     at = explain(open_app, small_corpus)
     assert "There is no search to explain yet" in all_text(at)
     at.button(key="wb.w.example-0").click()
     run(at)
     assert at.query_params["q"]
     assert len(at.get("plotly_chart")) == len(PICTURES)
-    explain(open_app, small_corpus, q=QUERY)
-    at = explain(open_app, small_corpus, q=QUERY)
-    assert "its answer is cached" in all_text(at)
-    assert not [e for e in at.get("plotly_chart") if e.proto.id.endswith("wb.w.explain.timings")]
-    assert 'class="wb-places"' in table(at)
+    first, kept = (explain(open_app, small_corpus, q=QUERY) for _ in range(2))
+    rows = [next(list(t.y) for t in figure(at, "timings").data) for at in (first, kept)]
+    assert rows == [["search", "embedding"], ["search (from cache)", "embedding"]]
+    assert sum(sum(t.x) for t in figure(kept, "timings").data) > 0
+
+
+def test_the_asked_document_is_in_every_picture_and_its_score_is_taken_apart(
+    open_app: Open, small_corpus: Path
+) -> None:
+    at = explain(open_app, small_corpus, q=QUERY, plan="rrf limit=3", target="limit")
+    assert "limits.md" in standing(at)  # the only path with these letters
+    assert figure(at, "bump").data[-1].customdata is not None
+    for name, said in {
+        "bump": [t.name for t in figure(at, "bump").data] + [a.text for a in figure(at, "bump").layout.annotations],
+        "contributions": figure(at, "contributions").data[0].y,
+        "plane": [t.name for t in figure(at, "plane").data],
+        "funnel": [a.text for a in figure(at, "funnel").layout.annotations],
+    }.items():
+        assert [text for text in said if text and "▸ limits.md" in text], name
+    assert 'class="wb-named"' in table(at)
+    shown = re.sub("<[^>]+>", " ", standing(at))
+    assert "Fused score: " in shown
+    assert re.search(r"retry\s+retri\s+0\s+\d+ of 70", shown)
+    assert re.search(r"request\s+request\s+2\s+\d+ of 70", shown)
+    at = explain(open_app, small_corpus, q="kettle", plan="rrf sources=keyword", target="tea.md")
+    assert "▸ tea.md:1" in figure(at, "bump").data[-2].name or "▸ tea.md:1" in str(figure(at, "bump").to_dict())
+
+
+def test_every_way_in_has_its_cost_on_the_judged_queries(open_app: Open, small_corpus: Path, tmp_path: Path) -> None:
+    import shutil
+
+    import workbench as wb
+
+    copy = tmp_path / "corpus"
+    shutil.copytree(small_corpus, copy)
+    with wb.open_corpus(copy) as corpus:
+        for query in (QUERY, "boiling water"):
+            corpus.judging.grade(corpus.search(query).hits[0], 3, query=query)
+    at = explain(open_app, copy, q=QUERY, plan="rrf limit=2", target="timeouts.md")
+    at.session_state["wb.w.explain.ways"] = True
+    run(at)
+    at.toggle(key="wb.w.explain.costs").set_value(True)
+    run(at)
+    (ways,) = (b for b in bodies(at) if "Rank then" in b)
+    rows = [re.sub("<[^>]+>", "|", row) for row in ways.split("<tr>")[2:]]
+    assert len(rows) > 1
+    assert all("→" in row for row in rows)
+    assert "limit=" in rows[-1]
+    assert all("limit=" not in row for row in rows[:-1])
 
 
 def test_the_table_has_the_results_in_their_order_and_nothing_found_its_funnel(

@@ -28,6 +28,7 @@ from workbench.charts.search import (
     score_figure,
     share_figure,
     timing_figure,
+    upset_figure,
 )
 from workbench.charts.tuning import heat_figure, means_figure, sensitivity_figure, wins_figure
 
@@ -56,5 +57,6 @@ __all__ = [
     "source_colour",
     "timing_figure",
     "token_figure",
+    "upset_figure",
     "wins_figure",
 ]

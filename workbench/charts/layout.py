@@ -88,12 +88,14 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
     return {"title": {"text": title}, "fixedrange": True, **more}
 
 
-def name_of(text: str, most: int = 40) -> str:
-    """A text as a label of at most so many characters: the end of a path says most, so the start is cut.
+def name_of(text: str, most: int = 40, *, start: bool = False) -> str:
+    """A text as a label of at most so many characters: the end of a path says most, so the start is cut; of a title (`start`) the
+    end.
 
     plotly reads a little HTML and `$` in texts, so both are taken out of their meaning.
     """
-    kept = "".join(" " if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} else c for c in text[-most * 4 :])
+    part = text[: most * 4] if start else text[-most * 4 :]
+    kept = "".join(" " if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} else c for c in part)
     flat = " ".join(kept.split())
-    short = flat if len(flat) <= most else "…" + flat[-(most - 1) :]
+    short = flat if len(flat) <= most else flat[: most - 1] + "…" if start else "…" + flat[-(most - 1) :]
     return short.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("$", "&#36;")

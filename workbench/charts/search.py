@@ -1,7 +1,8 @@
 """Pictures of one search: how ranks moved, what each source added, score against score, the funnel, what took the time.
 
 The bump charts of results, of candidates and of several snapshots are one picture with one coding: a line that goes up to the
-right is blue, one that goes down is orange and dashed, one that stays is grey, and a thin dotted one leads from `absent`.
+right is blue, one that goes down is orange and dashed, one that stays is grey, and a thin dotted one leads from `absent`; points
+have the colour of their source. A document that somebody looks for is drawn and named in vermilion in every picture.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ _LINES: Mapping[str, dict[str, Any]] = {
 }
 _SYMBOLS = {Label.EXACT: "square", Label.SEMANTIC: "circle", Label.HYBRID: "diamond", Label.STRONGEST: "star"}
 _GRADES = {0: "x", 1: "triangle-up", 2: "square", 3: "star"}
-_PATTERNS = {"embed_ms": "/", "filter_ms": ".", "fusion_ms": "x", "rerank_ms": "\\", "rewrite_ms": "+"}
+EMBED = "embed_ms"
+_PATTERNS = {EMBED: "/", "filter_ms": ".", "fusion_ms": "x", "rerank_ms": "\\", "rewrite_ms": "+"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,8 @@ class Candidate:
     """One fused candidate as the pictures of a search read it.
 
     Attributes:
-        rank: In the final order, from 1.
-        fused_rank: In the fused order before dedupe and reranking, from 1.
+        rank: In the final order, from 1; 0 where it is not in it.
+        fused_rank: In the fused order before dedupe and reranking, from 1; None where no source retrieved it.
         name: Path and first line.
         chunk_id, path: The chunk.
         label: Which kinds of source retrieved it.
@@ -72,10 +74,11 @@ class Candidate:
         score: The `math.fsum` of the contributions.
         rerank: A reranking model's score, or None.
         counted: Source -> first line of the chunk whose rank counted, only where it is not the shown chunk.
+        target: Whether it is the one that somebody looks for.
     """
 
     rank: int
-    fused_rank: int
+    fused_rank: int | None
     name: str
     chunk_id: str
     path: str
@@ -86,14 +89,19 @@ class Candidate:
     score: float
     rerank: float | None = None
     counted: Mapping[str, int] = field(default_factory=dict)
+    target: bool = False
 
 
 def places(
-    fused: Fused, order: NDArray[np.int64], most: int, rerank: Mapping[int, float] | None = None
+    fused: Fused, order: NDArray[np.int64], most: int, rerank: Mapping[int, float] | None = None, target: str = ""
 ) -> tuple[Candidate, ...]:
-    """The first `most` of the final order (int64 positions in the fused list); `rerank` has scores by position."""
+    """The first `most` of the final order (int64 positions in the fused list), and the chunk `target` where it comes after them;
+    `rerank` has scores by position.
+    """
     made, candidates = [], fused.candidates
-    for rank, position in enumerate(order[:most].tolist(), 1):
+    for rank, position in enumerate(order.tolist(), 1):
+        if rank > most and fused.chunk_ids[position] != target:
+            continue
         row, evidence = int(fused.rows[position]), fused.evidence(position)
         made.append(
             Candidate(
@@ -109,9 +117,17 @@ def places(
                 float(fused.scores[position]),
                 (rerank or {}).get(position),
                 {s: int(candidates.start_lines[at]) for s, (_, at) in evidence.items() if at != row},
+                fused.chunk_ids[position] == target,
             )
         )
     return tuple(made)
+
+
+TARGET_MARK = "▸ "
+
+
+def _named(p: Candidate, most: int = 40) -> str:
+    return (TARGET_MARK if p.target else "") + name_of(p.name, most)
 
 
 # --- bump charts ----------------------------------------------------------------------------------------------------------
@@ -130,47 +146,63 @@ def bump_figure(
     candidates as keep the picture under 200 points.
     """
     columns = [*sources, FUSED, *([RERANKED] if reranked else [])]
-    shown = list(shown)[: most_places(len(sources), reranked)]
-    rows = [[*(p.ranks.get(s) for s in sources), p.fused_rank, *([p.rank] if reranked else [])] for p in shown]
-    names = [(name_of(p.name), name_of(p.name, 25)) for p in shown]
-    return _bumps(columns, rows, names, [p.label for p in shown], height)
+    shown = [p for n, p in enumerate(shown) if n < most_places(len(sources), reranked) or p.target]
+    rows = [[*(p.ranks.get(s) for s in sources), p.fused_rank, *([p.rank or None] if reranked else [])] for p in shown]
+    scores = [[*(p.scores.get(s) for s in sources), p.score, p.rerank] for p in shown]
+    drawn = _Bumps(columns, rows, [_named(p) for p in shown], [_named(p, 36) for p in shown], scores)
+    return _bumps(drawn, [p.label for p in shown], [n for n, p in enumerate(shown) if p.target], height)
 
 
-def rank_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int = 340) -> Any:
+def rank_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int | None = None) -> Any:
     """The bump chart of results, best first: their ranks in every source and in the result."""
     shown = [h for h in hits if h.rank][: most_places(len(sources))]
     rows = [[*(h.ranks.get(s) for s in sources), h.rank] for h in shown]
-    names = list(zip(labels_of(shown), labels_of(shown, 28), strict=True))
-    return _bumps([*sources, RESULT], rows, names, [h.label for h in shown], height)
+    scores = [[*(h.scores.get(s) for s in sources), h.score] for h in shown]
+    paths = [name_of(h.citation, 80) for h in shown]
+    drawn = _Bumps([*sources, RESULT], rows, labels_of(shown), labels_of(shown, 36), scores, paths)
+    return _bumps(drawn, [h.label for h in shown], [], height or max(260, 80 + 17 * len(shown)))
 
 
 def change_figure(rows: Sequence[tuple[str, Sequence[int | None]]], names: Sequence[str], *, height: int = 420) -> Any:
     """The bump chart of results in several lists, such as snapshots: name of a result, and its rank in each (None: absent)."""
     shown = list(rows)[: max(1, MOST_POINTS // (3 * len(names) - 2))]
-    labels = [(name_of(name, 34), name_of(name, 34)) for name, _ in shown]
-    return _bumps(list(names), [list(ranks) for _, ranks in shown], labels, [None] * len(shown), height, right=220)
+    labels = [name_of(name, 36) for name, _ in shown]
+    drawn = _Bumps(list(names), [list(ranks) for _, ranks in shown], labels, labels)
+    return _bumps(drawn, [None] * len(shown), [], height)
 
 
-def _bumps(
-    columns: list[str],
-    rows: Sequence[Sequence[int | None]],
-    names: Sequence[tuple[str, str]],
-    labels: Sequence[Label | None],
-    height: int,
-    right: int = 190,
-) -> Any:
+@dataclass(frozen=True, slots=True)
+class _Bumps:
+    """What a bump chart draws: ranks by row and column, and of each row its name, the short one beside its line, scores by column
+    and where it is, for who points at it.
+    """
+
+    columns: list[str]
+    rows: Sequence[Sequence[int | None]]
+    names: Sequence[str]
+    beside: Sequence[str]
+    scores: Sequence[Sequence[float | None]] = ()
+    where: Sequence[str] = ()
+
+    def hover(self, row: int, column: int) -> list[str]:
+        rank, score = self.rows[row][column], self.scores[row][column] if self.scores else None
+        said = [ABSENT if rank is None else f"rank {rank:,}", self.names[row]]
+        return [*said, "" if score is None else f", score {score:.4g}", f"<br>{self.where[row]}" if self.where else ""]
+
+
+def _bumps(drawn: _Bumps, labels: Sequence[Label | None], targets: Sequence[int], height: int) -> Any:
     """Ranks from column to column.
 
     Ranks as deep as the rows are many have even distances; beyond them each doubling takes the same room, so that rank 400 is
     still in the picture. A place that a column lacks has its cross in the row `absent` at the bottom.
 
     Args:
-        columns: What ranks are of.
-        rows: The ranks of each place in them.
-        names: Each place's name when it is pointed at, and beside its line.
-        labels: Each place's label, which colours its points; None: grey.
-        height, right: Pixels of the picture, and of the names beside it.
+        drawn: What is drawn.
+        labels: Each row's label, which is the shape of its points; None: a circle.
+        targets: Rows that somebody looks for.
+        height: Pixels of the picture.
     """
+    columns, rows = drawn.columns, drawn.rows
     known = [rank for row in rows for rank in row if rank is not None]
     even, deepest = max(len(rows), 5), max(known, default=1)
     floor = depth_of(max(deepest, even), even) + max(1.5, even * 0.08)
@@ -187,12 +219,15 @@ def _bumps(
         for kind, (xs, ys) in lines.items()
         if xs
     ]
+    for i in targets:
+        line = {"color": CUT, "width": 4}
+        traces.append(dots(columns, depths[i], mode="lines", line=line, name=drawn.names[i], hoverinfo="skip"))
+    colours = [PURPLE if column in (FUSED, RERANKED, RESULT) else source_colour(column) for column in columns]
     for label in dict.fromkeys(labels):
         points = [(c, i) for i, own in enumerate(labels) if own is label for c in range(len(columns))]
         ranks = [rows[i][c] for c, i in points]
-        colour = GREY if label is None else LABELS.get(label, GREY)
         marker = {
-            "color": [GREY if rank is None else colour for rank in ranks],
+            "color": [GREY if rows[i][c] is None else colours[c] for c, i in points],
             "symbol": ["x-thin-open" if rank is None else _SYMBOLS.get(label, "circle") for rank in ranks],  # type: ignore[arg-type]
             "size": 8,
         }
@@ -200,11 +235,11 @@ def _bumps(
             dots(
                 [columns[c] for c, _ in points],
                 [depths[i][c] for c, i in points],
-                customdata=[[ABSENT if rows[i][c] is None else f"rank {rows[i][c]:,}", names[i][0]] for c, i in points],
+                customdata=[drawn.hover(i, c) for c, i in points],
                 marker=marker,
                 name=str(label or RESULT),
                 showlegend=False,
-                hovertemplate="%{customdata[1]}<br>%{customdata[0]} in %{x}<extra></extra>",
+                hovertemplate="%{customdata[1]}<br>%{customdata[0]} in %{x}%{customdata[2]}%{customdata[3]}<extra></extra>",
             )
         )
     ticks = [t for t in _TICKS if t <= max(deepest, even)]
@@ -215,10 +250,15 @@ def _bumps(
     down["tickvals"] = [depth_of(t, even) for t in ticks] + absent
     down["ticktext"] = [*map(str, ticks), *([ABSENT] if absent else [])]
     beside = {"showarrow": False, "xanchor": "left", "xshift": 10, "x": columns[-1]}
-    texts = [{**beside, "y": heights[-1], "text": short} for (_, short), heights in zip(names, depths, strict=True)]
+    named = range(len(rows)) if len(rows) <= 24 else targets
+    texts = [{**beside, "y": depths[i][-1], "text": drawn.beside[i]} for i in named]
+    for text, i in zip(texts, named, strict=True):
+        if i in targets:
+            text["font"] = {"color": CUT}
     layout: dict[str, Any] = {"showlegend": True, "legend": LEGEND_BELOW, "hovermode": "closest"}
-    layout["margin"] = {"l": 8, "r": right, "t": 8, "b": 8}
-    return figure(traces, height, xaxis=across, yaxis=down, annotations=texts if len(rows) <= 24 else [], **layout)
+    # Room for the names as they are, which are cut to 36 characters of some 6 pixels.
+    layout["margin"] = {"l": 8, "r": 18 + 6.2 * max((len(drawn.beside[i]) for i in named), default=0), "t": 8, "b": 8}
+    return figure(traces, height, xaxis=across, yaxis=down, annotations=texts, **layout)
 
 
 def _direction(one: int | None, other: int | None) -> str:
@@ -243,11 +283,11 @@ def labels_of(hits: Sequence[Hit], most: int = 40) -> list[str]:
     made = []
     for hit, title, section in zip(hits, titles, sections, strict=True):
         if once[title] == 1:
-            made.append(name_of(title, most))
+            made.append(name_of(title, most, start=bool(hit.title)))
             continue
         own = bool(hit.section) and hit.section != title and apart[section] == 1
         tail = name_of(hit.section if own else hit.citation[len(hit.path) :].lstrip("#:"), most * 3 // 5)
-        made.append(f"{name_of(title, max(8, most - 3 - len(tail)))} · {tail}")
+        made.append(f"{name_of(title, max(8, most - 3 - len(tail)), start=bool(hit.title))} · {tail}")
     alike = Counter(made)
     ends = [h.citation if len(h.citation) <= most else "…" + h.citation[1 - most :] for h in hits]
     return [label if alike[label] == 1 else name_of(end, most) for label, end in zip(made, ends, strict=True)]
@@ -268,10 +308,12 @@ def contribution_figure(shown: Sequence[Candidate], sources: Sequence[str], *, h
 
     Where a contribution is negative (z-scores) its bar goes left from 0, and the diamond is at the sum.
     """
-    shown = list(shown)[: max(1, MOST_POINTS // (len(sources) + 1))]
-    names = [f"{p.rank}. {name_of(p.name, 28)}" for p in shown]
+    most = max(1, MOST_POINTS // (len(sources) + 1))
+    shown = [p for n, p in enumerate(shown) if n < most or p.target]
+    names = [f"{p.rank or '–'}. {_named(p, 28)}" for p in shown]
     traces = _stacks([p.contributions for p in shown], names, sources)
-    diamond = {"symbol": "diamond-open", "size": 9, "color": PURPLE, "line": {"width": 2}}
+    colours = [CUT if p.target else PURPLE for p in shown]
+    diamond = {"symbol": "diamond-open", "size": 9, "color": colours, "line": {"width": 2}}
     more = {"customdata": [repr(p.score) for p in shown], "hovertemplate": "score %{customdata}<extra></extra>"}
     traces.append(dots([p.score for p in shown], names, name="score", marker=diamond, **more))
     return row_figure(traces, len(shown), height, _ADDED)
@@ -396,10 +438,11 @@ def plane_figure(
     last: int,
     additive: bool = True,
     grades: Mapping[str, int] | None = None,
+    target: Candidate | None = None,
     height: int = 400,
 ) -> Any:
     """Candidates by their raw scores in two sources, and the line of equal fused score through the last result (number `last`);
-    only the methods of `ADDITIVE` have one.
+    only the methods of `ADDITIVE` have one. `target` is marked where both sources have a score of it.
 
     What is beyond the line is in the result, as far as these two sources decide. Results are filled and large, others open; a
     judged one (`grades`: chunk id -> grade) has its grade's shape and a rim.
@@ -424,12 +467,17 @@ def plane_figure(
     names = (scores[0].source, scores[1].source)
     if additive and len(fused) and known.any() and all(n in fused.ranks for n in names):
         last = min(last, len(fused))
-        target = float(fused.scores[last - 1])
-        xs, ys = iso_line(fused, scores, target, (float(x[known].min()), float(x[known].max())))
+        level = float(fused.scores[last - 1])
+        xs, ys = iso_line(fused, scores, level, (float(x[known].min()), float(x[known].max())))
         if xs:
             line = {"color": CUT, "width": 2, "dash": "dash"}
-            hover = f"fused score {target:.4g}<extra></extra>"
+            hover = f"fused score {level:.4g}<extra></extra>"
             traces.append(dots(xs, ys, mode="lines", name=f"score of result {last}", line=line, hovertemplate=hover))
+    if target is not None and all(name in target.scores for name in names):
+        x_at, y_at = ([target.scores[name]] for name in names)
+        ring = {"symbol": "circle-open", "size": 18, "color": CUT, "line": {"width": 3}}
+        hover = f"{_named(target)}<extra></extra>"
+        traces.append(dots(x_at, y_at, mode="markers+text", name=_named(target, 28), marker=ring, hovertemplate=hover))
     across = axis(f"{name_of(names[0])} score (BM25)", zeroline=False)
     up = axis(f"{name_of(names[1])} similarity (cosine)", zeroline=False)
     layout = {"hovermode": "closest", "showlegend": True, "legend": LEGEND_ABOVE}
@@ -439,8 +487,10 @@ def plane_figure(
 # --- steps ----------------------------------------------------------------------------------------------------------------
 
 
-def funnel_figure(steps: Sequence[Step], *, height: int | None = None) -> Any:
-    """How many candidates entered and left each step, on a logarithmic axis (a corpus and ten results fit in one picture)."""
+def funnel_figure(steps: Sequence[Step], *, target: tuple[str, int] | None = None, height: int | None = None) -> Any:
+    """How many candidates entered and left each step, on a logarithmic axis (a corpus and ten results fit in one picture).
+    `target`: the name of what somebody looks for, and the number of the step, from 0, that dropped it (-1: none).
+    """
     names = [name_of(f"{s.step} · {s.source}" if s.source else s.step) for s in steps]
     shared: dict[str, Any] = {
         "customdata": [[s.entered, s.left, s.entered - s.left, name_of(s.reason, 90)] for s in steps],
@@ -452,16 +502,64 @@ def funnel_figure(steps: Sequence[Step], *, height: int | None = None) -> Any:
     entered = lying([s.entered + 1 for s in steps], names, opacity=0.28, **shared)
     left = lying([s.left + 1 for s in steps], names, **text, **shared)
     along = {"type": "log", "dtick": 1, "title": {"text": "candidates (pale: entered, full: left)"}}
-    return row_figure([entered, left], len(steps), height, along, mode="overlay")
+    drawn = row_figure([entered, left], len(steps), height, along, mode="overlay")
+    if target is not None and steps:
+        name, dropped = target
+        said = f"{TARGET_MARK}{name_of(name, 30)} " + ("is dropped here" if dropped >= 0 else "passes all steps")
+        place = {"x": 1, "xref": "paper", "xanchor": "right", "y": names[dropped], "showarrow": False}
+        drawn.add_annotation(text=said, font={"color": CUT}, **place)
+    return drawn
 
 
 def timing_figure(timings: Mapping[str, Mapping[str, float]], *, height: int | None = None) -> Any:
-    """Milliseconds by step, one bar a column of results: column -> step -> milliseconds; totals are left out."""
+    """Milliseconds by step, one bar a column of results: column -> step -> milliseconds; totals are left out.
+
+    The query is embedded once, by the column that happened to come first: that is a row of its own, so that columns compare.
+    """
+    rows = {name: {k: v for k, v in row.items() if k not in ("total_ms", EMBED)} for name, row in timings.items()}
+    if embedded := max((row.get(EMBED, 0.0) for row in timings.values()), default=0.0):
+        rows["embedding, once for all" if len(timings) > 1 else "embedding"] = {EMBED: embedded}
     traces = []
-    for step in sorted({step for row in timings.values() for step in row if step != "total_ms"}):
+    for step in sorted({step for row in rows.values() for step in row}):
         name = step.removesuffix("_ms")
         marker = {"color": source_colour(name), "pattern": {"shape": _PATTERNS.get(step, "")}}
         more = {"name": name, "marker": marker, "hovertemplate": f"{name} %{{x:.1f}} ms<extra></extra>"}
-        traces.append(lying([row.get(step, 0.0) for row in timings.values()], list(timings), **more))
+        traces.append(lying([row.get(step, 0.0) for row in rows.values()], list(rows), **more))
     along = {"title": {"text": "milliseconds (sources run side by side)", "standoff": 12}, "automargin": "height"}
-    return row_figure(traces, len(timings), height, along, room=30, mode="stack")
+    return row_figure(traces, len(rows), height, along, room=30, mode="stack")
+
+
+# --- how columns overlap --------------------------------------------------------------------------------------------------
+
+
+def upset_figure(lists: Mapping[str, Sequence[str]], *, most: int = 15, height: int | None = None) -> Any:
+    """How many results exactly these columns share: a bar for each set of columns that occurs, the largest first, and under it
+    a dot for each column of the set. `lists`: column -> ids of its results.
+
+    Lex et al.: UpSet: Visualization of Intersecting Sets, IEEE TVCG 20(12), 2014.
+    """
+    held: dict[str, tuple[str, ...]] = {}
+    for name, ids in lists.items():
+        for one in ids:
+            held[one] = (*held.get(one, ()), name)
+    groups = Counter(held.values()).most_common(most)
+    at, names = list(range(len(groups))), list(lists)
+    counts = [n for _, n in groups]
+    hover = [f"{n} in {' and '.join(map(name_of, group))}" + " alone" * (len(group) == 1) for group, n in groups]
+    bars: dict[str, Any] = {"type": "bar", "x": at, "y": counts, "text": list(map(str, counts)), "yaxis": "y2"}
+    bars |= {"marker": {"color": BLUE}, "customdata": hover, "hovertemplate": "%{customdata}<extra></extra>"}
+    traces = [bars]
+    for name in reversed(names):
+        colours = [source_colour(name.lower()) if name in group else "rgba(138,138,138,.25)" for group, _ in groups]
+        said = {
+            "customdata": hover,
+            "hovertemplate": "%{customdata}<extra></extra>",
+            "marker": {"size": 11, "color": colours},
+        }
+        traces.append(dots(at, [name_of(name, 20)] * len(groups), **said))
+    below = 22 * len(names) + 20
+    tall = height or below + 130
+    across = {"visible": False, "fixedrange": True, "range": [-0.6, max(len(groups), 4) - 0.4]}
+    rows = {"type": "category", "fixedrange": True, "automargin": True, "showgrid": False, "domain": [0, below / tall]}
+    up = axis("results", domain=[below / tall + 0.04, 1], showgrid=False, rangemode="tozero")
+    return figure(traces, tall, xaxis=across, yaxis=rows, yaxis2=up, bargap=0.5)

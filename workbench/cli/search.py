@@ -15,6 +15,9 @@ from workbench.errors import SourceUnavailable, UsageError, counted
 from workbench.records import found_by
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.evaluate.statistics import Difference
     from workbench.retrieve.compare import ManyComparisons
     from workbench.retrieve.explain import Explanation
     from workbench.retrieve.result import SearchResult
@@ -102,33 +105,66 @@ def _print_hit(rank: int, citation: str, figures: str, parts: str, title: str) -
     options.KEYWORDS,
     options.ANY_MODE,
     options.FILTER,
+    option(
+        "--judged",
+        "judged_by",
+        help="Judgments or a query set: what each way in costs there (of changed settings alone).",
+    ),
+    bounded("--measure", default="nDCG@10", help="The measure of the cost: nDCG, RR, R, P, AP or Success."),
+    options.SPLIT,
+    options.DROP_IDENTICAL,
     *options.PLAN,
     *options.ASKER,
 )
 def explain(o: Given) -> None:
     """Explain where TARGET (a path, path:line or chunk id) ranks in the search for QUERY, and what would bring it in."""
     plan = o.plan()
+    loaded = None if o.judged_by is None else o.judged(o.judged_by, o.split)
     with o.open() as opened:
         result = opened.search(o.query, plan=plan, **o.pick("keywords", "mode", "filters"))
-        found = opened.explain(result, o.target)
+        found = opened.explain(result, o.target, every=True)
+        costs: list[Difference | None] = [None] * len(found.ways)
+        if loaded is not None and any(way.of_plan for way in found.ways):
+            live = opened.live(loaded, o.measure, plan, mode=o.mode)
+            costs = [live.cost(plan.replace(way.changes or {}), plan) if way.of_plan else None for way in found.ways]
     if o.as_json:
-        output.print_json(asdict(found))
+        from workbench.evaluate.statistics import known
+
+        data = asdict(found)
+        for way, cost in zip(data["ways"], costs, strict=True):
+            way["cost"] = cost and {
+                **asdict(cost),
+                **dict(zip(("low", "high"), known(cost.low, cost.high), strict=True)),
+            }
+        output.print_json(data)
     else:
-        _print_explanation(found)
+        _print_explanation(found, costs)
     raise SystemExit(0 if found.found else 1)
 
 
-def _print_explanation(found: Explanation) -> None:
+def _print_explanation(found: Explanation, costs: Sequence[Difference | None]) -> None:
     out = output.console()
     out.print(Text(output.one_line(found.citation or found.target), style="bold cyan"))
     out.print(f"Rank {found.rank}" if found.rank else f"Not a result: dropped by {found.dropped_by}")
     out.print(Text(found.reason + "."))
+    for path in found.similar:
+        output.line(f"Did you mean {output.one_line(path)}?", "dim")
     if found.standings:
         numbers = ("rank", "score", "distance", "contribution")
         head = ("source", "state", *numbers, "reason")
         out.print(output.table(head, [[getattr(s, n) for n in head] for s in found.standings], right=numbers))
-    if found.remedy:
-        out.print(Text(found.remedy + (" (verified: it is then a result)." if found.verified else ".")))
+    if found.sum:
+        out.print(Text(f"Fused score: {found.sum}"))
+    for standing in (s for s in found.standings if s.words):
+        title = f"BM25 of {standing.source}, word by word"
+        names = ("text", "term", "tf", "df", "idf", "weight", "norm", "score")
+        rows = [[*(getattr(w, n) for n in names), f"{w.share:.0%}"] for w in standing.words]
+        out.print(output.table((*names, "share"), rows, title, right=(*names[2:], "share")))
+    for way, cost in zip(found.ways, costs, strict=True):
+        said = "" if cost is None else f" {cost.measure} {cost.first_mean:.3f} to {cost.second_mean:.3f}: {cost.brief}."
+        out.print(Text(f"{way.remedy} (verified: it is then result {way.rank}).{said}"))
+    if found.remedy and not found.ways:
+        out.print(Text(f"{found.remedy}."))
 
 
 @click.command()

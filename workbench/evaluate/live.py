@@ -21,7 +21,7 @@ from workbench.errors import NeedsSearch, UsageError
 from workbench.evaluate.evaluation import COVERAGE_DEPTH, wins
 from workbench.evaluate.measures import Quick, needed_depth, parse_measures, quick
 from workbench.evaluate.pool import Need, Pool, Pooled, Refusion
-from workbench.evaluate.statistics import bootstrap_interval
+from workbench.evaluate.statistics import Difference, bootstrap_interval, paired_difference
 from workbench.judgments.qrels import Judgments
 from workbench.plan.plan import Plan
 from workbench.ranking.methods import check
@@ -173,6 +173,14 @@ class LiveMeasure:
             milliseconds=(time.perf_counter() - started) * 1000.0,
             judged=math.fsum(judged) / len(judged),
         )
+
+    def cost(self, plan: Plan, now: Plan) -> Difference:
+        """What moving from the plan `now` to `plan` does to the measure, with its interval over the judged queries; retrieves
+        what is not there yet.
+        """
+        for needed in (now, plan):
+            self.prepare(needed)
+        return paired_difference(str(self.measure), (str(now), str(plan)), self.values(now), self.values(plan))
 
     def wins(self, plan: Plan) -> pl.DataFrame:
         """One row a judged query, the greatest gain of a plan first: query_id, query, first (the plan that `difference` is

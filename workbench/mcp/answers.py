@@ -14,9 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from workbench.errors import counted, one_line
 from workbench.records import EncoderIdentity, Passage, Unavailable, found_by
+from workbench.retrieve.remedies import Way
+from workbench.retrieve.standing import SourceStanding
 
 if TYPE_CHECKING:
     from workbench.retrieve.examples import Examples
+    from workbench.retrieve.explain import Explanation
     from workbench.retrieve.result import SearchResult
 
 
@@ -152,6 +155,21 @@ class ExamplesAnswer(_Answer):
     warnings: list[str]
 
 
+class ExplainAnswer(_Answer):
+    """Why a document is in a result, or not."""
+
+    status: str = Field(description="Its rank, or the step that dropped it")
+    found: bool = Field(description="False: no document that you may see has this path or id")
+    citation: str
+    rank: int | None = Field(description="Rank in the result; null where it is none")
+    reason: str
+    sum: str = Field(description="Its fused score as the sum that it is")
+    standings: list[SourceStanding] = Field(description="What each source says of it; of keyword sources word by word")
+    ways: list[Way] = Field(description="Changes that bring it in, each searched with; a greater limit is the last")
+    remedy: str = Field(description="What to do where no change does")
+    similar: list[str] = Field(description="Paths with these letters, where it was not found")
+
+
 class FileAnswer(_Answer):
     """A document's text."""
 
@@ -235,6 +253,12 @@ def grep_answer(patterns: Sequence[str], regex: bool, passages: Sequence[Passage
     )
 
 
+def explain_answer(found: Explanation) -> ExplainAnswer:
+    status = f"Result {found.rank}" if found.rank else f"Not a result: dropped by {found.dropped_by}"
+    names = ExplainAnswer.model_fields.keys() - {"status"}
+    return ExplainAnswer.model_validate({"status": status, **{name: getattr(found, name) for name in names}})
+
+
 def file_answer(path: str, text: str, start_line: int, end_line: int | None, note: str = "") -> FileAnswer:
     """A document's text, or some of its lines; lines beyond its end are not there."""
     lines = text.split("\n")
@@ -285,6 +309,24 @@ def examples_text(answer: ExamplesAnswer) -> str:
         quoted.append([*(f"{name} | {one_line(text)}" for name, text in about), e.code])
     heads = [f"{n}. score {e.score:.4f}" for n, e in enumerate(answer.examples, 1)]
     return _marked(_head(answer.status, (), answer.warnings), heads, quoted)
+
+
+def explain_text(answer: ExplainAnswer) -> str:
+    lines = [f"cite | {one_line(answer.citation)}"] if answer.citation else []
+    lines += [one_line(answer.reason), *(f"similar | {one_line(path)}" for path in answer.similar)]
+    lines += [f"fused score | {answer.sum}"] if answer.sum else []
+    for s in answer.standings:
+        place = ", ".join(
+            f"{name} {value:.6g}" for name in ("rank", "score") if (value := getattr(s, name)) is not None
+        )
+        lines.append(f"{s.source} | {s.state}{', ' * bool(place)}{place}{', ' * bool(s.reason)}{one_line(s.reason)}")
+        lines += [
+            f"  {one_line(w.text)} ({w.term}) | tf {w.tf}, in {w.df:,} chunks, adds {w.score:.4g}" for w in s.words
+        ]
+    ways = [f"{way.remedy}: it is then result {way.rank}." for way in answer.ways] or [f"{answer.remedy}."] * (
+        not answer.rank
+    )
+    return "\n".join([_marked(f"{answer.status}.", [""], [lines]), "", *map(one_line, ways)]).rstrip()
 
 
 def file_text(answer: FileAnswer) -> str:

@@ -20,6 +20,7 @@ from workbench.mcp import answers
 from workbench.mcp.answers import (
     MOST_CHARACTERS,
     ExamplesAnswer,
+    ExplainAnswer,
     FileAnswer,
     GrepAnswer,
     InfoAnswer,
@@ -208,6 +209,23 @@ class CorpusTools:
         answer = answers.grep_answer(asked, regex, passages, limit)
         answer = within(answer, answers.grep_text, max_characters, max_passages)
         return _result(answer, answers.grep_text(answer))
+
+    @_answering
+    def explain(
+        self,
+        query: Annotated[_Text, Field(description="The search that is explained, as hybrid_search was asked.")],
+        path: Annotated[_Text, Field(description="The document: a path or a part of one, path:line, or a chunk's id.")],
+        exact_keywords: Annotated[_Text, Field(description="Its exact_keywords; empty: taken from query.")] = "",
+        filters: Filters = None,
+        plan: PlanText = "",
+    ) -> Annotated[CallToolResult, ExplainAnswer]:
+        """Say why a document is in a hybrid search's result or not: its rank and score in each source, word by word, the step
+        that dropped it, and the settings that bring it in.
+        """
+        corpus, keywords = self._corpus, exact_keywords or None
+        result = corpus.search(query, keywords=keywords, plan=self._chosen(plan), filters=filters or None)
+        answer = answers.explain_answer(corpus.explain(result, path, every=True))
+        return _result(answer, answers.explain_text(answer))
 
     @_answering
     def search_examples(

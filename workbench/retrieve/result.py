@@ -236,8 +236,8 @@ class SearchResult:
         Of a result from the cache the same steps, each 0, and the look-up as the total.
         """
         if self._kept_ms is not None:
-            return {**dict.fromkeys(self._ran_ms, 0.0), "total_ms": self._kept_ms}
-        return self._ran_ms
+            return {**dict.fromkeys(self.first_timings_ms, 0.0), "total_ms": self._kept_ms}
+        return self.first_timings_ms
 
     @property
     def stats(self) -> Mapping[str, float]:
@@ -246,7 +246,8 @@ class SearchResult:
         return {f"{name}Ms": timings.get(f"{name}_ms", 0.0) for name in ("vector", "keyword", "rerank")}
 
     @property
-    def _ran_ms(self) -> Mapping[str, float]:
+    def first_timings_ms(self) -> Mapping[str, float]:
+        """The same of the search that ran: where the result came from the cache, as it was then."""
         outcome = self.outcome
         timings = {**self.retrieved.timings, "fusion_ms": outcome.milliseconds}
         if outcome.rerank_ms is not None:

@@ -82,6 +82,37 @@ class QueryWords:
     excluded: tuple[Occurring, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class WordScore:
+    """What one thing that a query counts adds to the BM25 of one record: `weight x idf x tf (k1 + 1) / (tf + norm)`.
+
+    Attributes:
+        text: As typed.
+        term: As indexed: a stem, the stems of a phrase in quotes, a prefix with a star; spellings of a compound joined by `/`.
+        tf: How often the record has it.
+        df, records: How many visible records have it, of how many.
+        idf: `ln(1 + (records - df + 0.5) / (df + 0.5))`; 0 where none has it.
+        weight: How much of a word it counts: less than 1 for a part of a compound.
+        length, mean_length: Words of the record, and of the mean visible record.
+        norm: `k1 (1 - b + b length / mean_length)`.
+        score: What it adds, 0 where tf is 0. In the order given these add up, in float64, to the very score.
+        share: Of the whole score, from 0 to 1.
+    """
+
+    text: str
+    term: str
+    tf: int
+    df: int
+    records: int
+    idf: float
+    weight: float
+    length: int
+    mean_length: float
+    norm: float
+    score: float
+    share: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GrepAnswer:
     """Passages in grep's order (score down, path, line), each with the record that stands for it.

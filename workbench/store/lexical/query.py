@@ -74,6 +74,11 @@ class Matcher:
             return self.steps[0][0][0]
         return None
 
+    @property
+    def shown(self) -> str:
+        """For people: a term, the terms of a phrase, a prefix and its star; the ways to write a step joined by `/`."""
+        return " ".join("/".join(map(" ".join, step)) for step in self.steps) or f"{self.prefix}*"
+
 
 @dataclass(frozen=True, slots=True)
 class Item:

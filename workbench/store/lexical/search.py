@@ -20,7 +20,9 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +36,7 @@ from workbench.store.lexical import tokens
 from workbench.store.lexical.build import expanded, made_alike
 from workbench.store.lexical.query import Item, Matcher, ParsedQuery, Path, Step, highlight, needed, word_matcher
 from workbench.store.lexical.synonyms import NONE, Vocabulary, read
-from workbench.store.types import Occurring, QueryWords, Scope, Scored
+from workbench.store.types import Occurring, QueryWords, Scope, Scored, WordScore
 
 CACHE_BYTES = 64_000_000
 """Postings that are kept, of one generation."""
@@ -283,6 +285,28 @@ class LexicalIndex:
             scores[~scope.visible[wanted]] = 0.0
         return scores
 
+    def word_scores(self, query: str, scope: Scope, number: int, *, k1: float, b: float) -> tuple[WordScore, ...]:
+        """What each thing that the query counts adds to the BM25 of one visible record, in the order in which `search` adds it
+        up; whether the query finds the record (operator, exclusions) is not asked. Raises QueryError.
+        """
+        parsed, view = read(query, self.vocabulary), self._view(scope)
+        posted = self._postings.read([matcher for matcher, _ in parsed.scored])
+        items = [item for items in parsed.required for item in items]
+        typed = {matcher: item.text for item in reversed(items) for matcher, _ in (*item.beside, *item.scored)}
+        length = self.lengths[[number]]
+        norm = _norms(length, view, k1, b)
+        made = []
+        for matcher, weight in parsed.scored:
+            found, factor = posted[matcher], _factor(posted[matcher], weight, view, k1)
+            tf = found.tfs[found.records == number]
+            gained = float((tf * factor / (tf + norm))[0]) if len(tf) and factor else 0.0
+            df = _frequency(found, view)
+            numbers = (int(tf[0]) if len(tf) else 0, df, view.records, _idf(df, view), weight)
+            spread = (int(length[0]), view.mean_length, float(norm[0]))
+            made.append(WordScore(typed.get(matcher, matcher.shown), matcher.shown, *numbers, *spread, gained, 0.0))
+        total = reduce(add, (word.score for word in made), 0.0)
+        return tuple(replace(word, share=word.score / total) if total else word for word in made)
+
     def upper_bound(self, query: str, scope: Scope, *, k1: float) -> float:
         """The most that BM25 could give: sum over the query's words of weight x idf x (k1 + 1).
 
@@ -348,9 +372,8 @@ class LexicalIndex:
             found = posted[matcher]
             factor = _factor(found, weight, view, k1)
             if factor:
-                norms = k1 * (1.0 - b + b * (self.lengths[found.records] / (view.mean_length or 1.0)))
                 records.append(found.records)
-                gained.append(found.tfs * factor / (found.tfs + norms))
+                gained.append(found.tfs * factor / (found.tfs + _norms(self.lengths[found.records], view, k1, b)))
         summed = np.bincount(np.concatenate(records), np.concatenate(gained), len(self.lengths))
         total = np.asarray(summed, np.float64)
         if operator == "all":
@@ -387,10 +410,18 @@ def _frequency(posted: Postings, view: _View) -> int:
     return len(posted.records) if view.visible is None else int(np.count_nonzero(view.visible[posted.records]))
 
 
+def _idf(df: int, view: _View) -> float:
+    """0 where no visible record has it."""
+    return float(np.log(1.0 + (view.records - df + 0.5) / (df + 0.5))) if df else 0.0
+
+
 def _factor(posted: Postings, weight: float, view: _View, k1: float) -> float:
-    """weight x idf x (k1 + 1); 0 where no visible record has it."""
-    df = _frequency(posted, view)
-    return weight * float(np.log(1.0 + (view.records - df + 0.5) / (df + 0.5))) * (k1 + 1.0) if df else 0.0
+    """weight x idf x (k1 + 1)."""
+    return weight * _idf(_frequency(posted, view), view) * (k1 + 1.0)
+
+
+def _norms(lengths: NDArray[np.int32], view: _View, k1: float, b: float) -> Floats:
+    return k1 * (1.0 - b + b * (lengths / (view.mean_length or 1.0)))
 
 
 def _holding(posted: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:

@@ -11,33 +11,29 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import add
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import numpy as np
 import streamlit as st
 
-from workbench.charts import (
-    Candidate,
-    bump_figure,
-    contribution_figure,
-    funnel_figure,
-    places,
-    plane_figure,
-    timing_figure,
-)
+from workbench.charts import Candidate, bump_figure, contribution_figure, funnel_figure, places, plane_figure
 from workbench.charts.layout import source_colour
 from workbench.charts.search import ADDITIVE, PLANE_POINTS, most_places
 from workbench.errors import WorkbenchError
 from workbench.markup import attribute, plain, visible
 from workbench.plan.fields import OFF, base_of, encoder_of
 from workbench.plan.plan import Plan
-from workbench.records import by_chunk
-from workbench.retrieve.explain import Explanation, SourceStanding
+from workbench.records import Label, Step, by_chunk
+from workbench.retrieve.explain import Explanation
+from workbench.retrieve.remedies import Way
+from workbench.retrieve.standing import SourceStanding
 from workbench.store.catalogue import Catalogue
-from workbench.ui import marks, resources
+from workbench.store.types import WordScore
+from workbench.ui import auth, jobs, marks, resources
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, controls, sidebar, tables, thresholds
+from workbench.ui.components import cards, controls, live, sidebar, tables, thresholds
 from workbench.ui.components.cards import number
 from workbench.ui.components.tables import Html, table
 from workbench.ui.state import AppState
@@ -45,13 +41,14 @@ from workbench.ui.views import search
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
+    from workbench.evaluate.live import LiveMeasure
+    from workbench.evaluate.statistics import Difference
     from workbench.retrieve.result import SearchResult
 
 TOPS = (5, 10, 20, 50)
 TARGET, MODE = "target", "hybrid"
 _MOST_PATHS = 1_000
 _FIRST_PATHS = 50
-_SIMILAR = 8
 _KEY = controls.PREFIX + "explain."
 
 
@@ -78,65 +75,101 @@ def _settings(state: AppState, corpus: Corpus) -> None:
 
 @controls.part("answers")
 def _answer(corpus: Corpus) -> None:
+    if app_state.asked_again():
+        st.rerun()
     state = app_state.current()
     result = resources.finder().result(corpus, search.request_of(state), MODE, state.moved)
     st.html(cards.messages_html(result.messages, result.warnings, result.unavailable))
-    where = st.container()
-    _pictures(corpus, result)
-    with where:
-        _where(corpus, result)
+    found = _where(corpus, result)
+    _pictures(corpus, result, found)
     _how(result)
 
 
 # --- where is this document? ------------------------------------------------------------------------------------------
 
 
-@st.fragment
-def _where(corpus: Corpus, result: SearchResult) -> None:
-    if app_state.asked_again():
-        st.rerun()
+def _where(corpus: Corpus, result: SearchResult) -> Explanation | None:
+    """The box, and what the search says of the document in it; None where there is none."""
     target = app_state.page_value(TARGET).strip()
+    _box(corpus, result, target)
+    if not target:
+        return None
+    try:
+        found = corpus.explain(result, target)
+    except WorkbenchError as exc:
+        st.html(cards.alert("", exc.message, exc.remedy))
+        return None
+    st.html(standing(found, app_state.current()))
+    if not found.found:
+        _refused(corpus, target)
+        _offer(found.similar)
+    elif found.ways:
+        _ways(corpus, result, target, found)
+    return found
+
+
+def _box(corpus: Corpus, result: SearchResult, target: str) -> None:
     st.selectbox(
         "Find a document",
         _paths(corpus, result, target),
         accept_new_options=True,
-        placeholder="A path, path:line, or chunk id",
+        placeholder="A path or a part of one, path:line, or chunk id",
         index=None,
         **controls.bound(f"explain.{TARGET}", target or None, aim),
         help="Shows its rank in every source, which step dropped it, and what would bring it in. "
-        "Type any path as citations show it; the list has the nearest candidates first.",
+        "Type any path as citations show it, or letters that one path alone has; the list has the nearest candidates first.",
     )
-    if not target:
-        return
-    try:
-        found = corpus.explain(result, target)
-        similar = [] if found.found else _list_paths(corpus, _SIMILAR, target)
-        if not found.found and len(similar) == 1:  # a part of one path is as good as the whole
-            found, similar = corpus.explain(result, similar[0]), []
-        state = app_state.current()
-        st.html(standing(found, state))
-        if found.changes and found.verified and not (found.query or found.without_filter):
-            st.button(
-                "Try it here",
-                key=_KEY + "apply",
-                on_click=_apply,
-                args=(dict(found.changes),),
-                help="Sets this on this page, so that the pictures show the document come in.",
-            )
-    except WorkbenchError as exc:
-        st.html(cards.alert("", exc.message, exc.remedy))
-        return
-    if not found.found:
-        _refused(corpus, target)
-        _offer(similar)
+
+
+def _ways(corpus: Corpus, result: SearchResult, target: str, found: Explanation) -> None:
+    """The first way in as a button; the others, and what each costs, where somebody opens them."""
+    first = found.ways[0]
+    if first.of_plan:
+        st.button(
+            "Try it here",
+            key=_KEY + "apply",
+            on_click=_apply,
+            args=(dict(first.changes or {}),),
+            help="Sets this on this page, so that the pictures show the document come in.",
+        )
+    with st.expander("Every way in, and what each costs", key=_KEY + "ways", on_change="rerun") as opened:
+        if opened.open:
+            _every_way(corpus, result, target)
+
+
+@st.fragment
+def _every_way(corpus: Corpus, result: SearchResult, target: str) -> None:
+    ways = corpus.explain(result, target, every=True).ways
+    name, measure = live.chosen(corpus)
+    costs: Sequence[Difference | None] = [None] * len(ways)
+    help = "Fuses the judged queries again with each change; the first time they are retrieved, which takes seconds."
+    judged = bool(name) and name != live.OFF
+    if judged and st.toggle(f"{measure} on {name}", key=_KEY + "costs", help=help):
+        try:
+            with st.spinner(f"Measuring on {plain(name, 60)}"):
+                costs = _costs(corpus, name, measure, result.plan, ways)
+        except WorkbenchError as exc:
+            st.html(cards.alert("", exc.message, exc.remedy))
+    elif not judged:
+        st.caption("With a judged query set it says here what each costs on other queries: make one on the Judge page.")
+    st.html(ways_table(ways, costs, app_state.current()))
+
+
+def _costs(corpus: Corpus, name: str, measure: str, now: Plan, ways: Sequence[Way]) -> Sequence[Difference | None]:
+    """What each way does to the measure on a query set; None for one that changes more than the plan."""
+    key = (corpus.engine.key, name, measure, live.sets(corpus).get(name))
+
+    def retrieved() -> LiveMeasure:
+        return corpus.live(jobs.read_judged(corpus, name, auth.may_index()), measure, now)
+
+    measured = resources.once("explain-costs", key, retrieved)
+    return [measured.cost(now.replace(way.changes or {}), now) if way.of_plan else None for way in ways]
 
 
 def _apply(changes: dict[str, Any]) -> None:
-    """The button is in a fragment of its own, and what it sets moves the whole page: the sliders and the pictures."""
-    before = app_state.current()
+    """The button is in a part of the page, and what it sets moves the whole: the sliders too."""
     app_state.set_plan(changes)
-    if app_state.current() != before:
-        app_state.ask_again()
+    app_state.ask_again()
 
 
 def aim(target: str | None) -> None:
@@ -153,12 +186,8 @@ def _paths(corpus: Corpus, result: SearchResult, target: str) -> list[str]:
 @st.cache_data(show_spinner=False, max_entries=16)
 def _first_paths(key: str, _corpus: Corpus) -> list[str]:
     """Visible paths to choose from, kept for a generation: a slider must not list a large corpus again."""
-    return _list_paths(_corpus, _MOST_PATHS)
-
-
-def _list_paths(corpus: Corpus, most: int, part: str = "") -> list[str]:
-    engine = corpus.engine
-    return Catalogue(engine.opened).paths(engine.records.scope(corpus.principal, None, ()), most, part)
+    engine = _corpus.engine
+    return Catalogue(engine.opened).paths(engine.records.scope(_corpus.principal, None, ()), _MOST_PATHS)
 
 
 def _refused(corpus: Corpus, target: str) -> None:
@@ -166,7 +195,7 @@ def _refused(corpus: Corpus, target: str) -> None:
         st.html(cards.alert(f"{file.path} was not indexed ({file.status.value})", file.reason, file.remedy))
 
 
-def _offer(paths: list[str]) -> None:
+def _offer(paths: Sequence[str]) -> None:
     if paths:
         st.caption("Did you mean:")
         with st.container(horizontal=True):
@@ -178,7 +207,7 @@ def _offer(paths: list[str]) -> None:
 
 
 @st.fragment
-def _pictures(corpus: Corpus, result: SearchResult) -> None:
+def _pictures(corpus: Corpus, result: SearchResult, found: Explanation | None) -> None:
     top = int(
         st.segmented_control(
             "Results to draw",
@@ -190,13 +219,16 @@ def _pictures(corpus: Corpus, result: SearchResult) -> None:
         )
     )
     sources = tuple(c.source for c in result.fused.candidates.columns)
-    shown = places(result.fused, result.order, top, result.outcome.rerank)
+    shown = places(result.fused, result.order, top, result.outcome.rerank, found.chunk_id if found else "")
+    target = next((p for p in shown if p.target), None) or (_target(found) if found and found.found else None)
+    if target is not None and target not in shown:
+        shown = (*shown, target)
     if not shown:
         st.caption("No candidate is left to draw: the funnel says where they went.")
     else:
         left, right = st.columns(2, gap="medium")
         with left:
-            _bump(result, top, sources)
+            _bump(result, shown, top, sources)
         with right:
             alt, title = "Stacked contributions of each source, with the score.", "What adds up to each score"
             controls.chart(contribution_figure(shown, sources), _KEY + "contributions", alt, title)
@@ -204,36 +236,49 @@ def _pictures(corpus: Corpus, result: SearchResult) -> None:
                 st.caption("The plan ranks documents: each is shown by its best passage.")
     left, right = st.columns(2, gap="medium")
     with left:
-        _plane(corpus, result)
+        _plane(corpus, result, target)
     with right:
         title = "How many were left after each step"
-        controls.chart(funnel_figure(result.steps), _KEY + "funnel", "Candidates by step.", title)
-        _timings(result)
+        dropped = None if target is None or found is None else (target.name, dropping(found, result.steps))
+        controls.chart(funnel_figure(result.steps, target=dropped), _KEY + "funnel", "Candidates by step.", title)
+        timings, title = search.timings_of({"search": result}), "What took the time"
+        controls.chart(timings, _KEY + "timings", "Milliseconds by step.", title)
     if shown:
         words = {"q": result.query, "keywords": result.keywords}
         st.html(candidates_table(shown, sources, {name: text for name, text in words.items() if text}))
 
 
-def _timings(result: SearchResult) -> None:
-    st.html('<h4 class="wb-chart">What took the time</h4>')
-    if search.from_cache(result.timings_ms):
-        st.caption(search.FROM_CACHE)
-        return
-    controls.chart(timing_figure({"search": result.timings_ms}), _KEY + "timings", "Milliseconds by step.")
+def _target(found: Explanation) -> Candidate:
+    """A document that is no candidate, as the pictures draw it: where each source has it in its whole ranking."""
+    ranks = {s.source: s.rank for s in found.standings if s.rank is not None}
+    scores = {s.source: s.score for s in found.standings if s.score is not None}
+    added = {s.source: s.contribution for s in found.standings}
+    line = found.citation.removeprefix(found.path).partition("-")[0]
+    names = (found.path + line, found.chunk_id, found.path)
+    label = Label.HYBRID if len(ranks) > 1 else Label.SEMANTIC
+    return Candidate(0, found.fused_rank, *names, label, ranks, scores, added, found.score or 0.0, target=True)
 
 
-def _bump(result: SearchResult, top: int, sources: tuple[str, ...]) -> None:
+def dropping(found: Explanation, steps: Sequence[Step]) -> int:
+    """Number of the step, from 0, that dropped a document; -1 for a result. Of a step of each source the last that dropped it."""
+    at = [n for n, step in enumerate(steps) if step.step == (_FUNNEL.get(found.dropped_by) or found.dropped_by)]
+    return at[-1] if at and not found.rank else -1
+
+
+_FUNNEL = {"filters": "filter", "strongest": "limit"}
+
+
+def _bump(result: SearchResult, shown: Sequence[Candidate], top: int, sources: tuple[str, ...]) -> None:
     reranked = bool(result.outcome.rerank)
     fits = most_places(len(sources), reranked)
-    shown = places(result.fused, result.order, min(top, fits), result.outcome.rerank)
-    figure = bump_figure(shown, sources, reranked=reranked, height=260 + 9 * len(shown))
+    figure = bump_figure(shown, sources, reranked=reranked, height=260 + 9 * min(len(shown), fits))
     alt = "Rank in each source and in the fused list, one line a candidate."
     controls.chart(figure, _KEY + "bump", alt, "How ranks moved")
     if top > fits:
         st.caption(f"The first {fits} of {top}: more lines than that cannot be told apart. The table has them all.")
 
 
-def _plane(corpus: Corpus, result: SearchResult) -> None:
+def _plane(corpus: Corpus, result: SearchResult, target: Candidate | None) -> None:
     st.html('<h4 class="wb-chart">Keyword score against similarity</h4>')
     columns = result.candidates.columns
     keyword = next((c for c in columns if base_of(c.source) == "keyword"), None)
@@ -246,7 +291,7 @@ def _plane(corpus: Corpus, result: SearchResult) -> None:
     method = result.plan["fusion.method"]
     additive = method in ADDITIVE and result.score_kind == "fused"
     last, alt = max(1, len(result.hits)), "Candidates by keyword score and similarity, with the line of equal score."
-    figure = plane_figure(result.fused, (keyword, vector), last=last, additive=additive, grades=grades)
+    figure = plane_figure(result.fused, (keyword, vector), last=last, additive=additive, grades=grades, target=target)
     controls.chart(figure, _KEY + "plane", alt)
     if additive:
         judged = " Large shapes are judged." if grades else ""
@@ -290,7 +335,7 @@ STEPS: Mapping[str, str] = {
 _CODE = re.compile(r"`([^`]*)`")
 
 
-def search_link(state: AppState, found: Explanation) -> str:
+def search_link(state: AppState, found: Explanation | Way) -> str:
     """Address of the Search page with what an explanation changes, relative to the app's other pages."""
     plan: Plan = state.moved.replace(found.changes) if found.changes else state.moved
     changed = replace(
@@ -308,21 +353,54 @@ def standing(found: Explanation, state: AppState) -> str:
     else:
         head = STEPS.get(found.dropped_by, f"Dropped by {found.dropped_by}")
         why = found.reason + "."
+    added = f'<p class="wb-note">Fused score: {visible(found.sum)}</p>' if found.sum else ""
     parts = [
         f'<div class="wb-standing" role="status" data-step="{attribute(found.dropped_by)}">',
         f'<h4>{visible(head)} <span class="wb-dim"><bdi>{name}</bdi></span></h4>',
         f'<p class="wb-note">{visible(plain(why, 600))}</p>' if why else "",
-        _sources(found.standings) if found.standings else "",
+        _sources(found.standings) + added if found.standings else "",
+        *(words_table(s.source, s.words) for s in found.standings if s.words),
     ]
     if not found.rank and found.remedy:
-        tried = " Verified: the document is then a result." if found.verified else ""
-        remedy = _CODE.sub(r"<code>\1</code>", visible(plain(found.remedy, 400)))
-        parts.append(f'<p class="wb-note"><b>{remedy}.</b>{tried}</p>')
+        tried = f" Verified: it is then result {found.ways[0].rank}." if found.verified else ""
+        parts.append(f'<p class="wb-note"><b>{_coded(found.remedy)}.</b>{tried}</p>')
         if found.verified or found.without_filter:
             link = attribute(search_link(state, found))
             label = "Bring it in on the Search page" if found.verified else "Search without the filter"
             parts.append(f'<p><a class="wb-button" href="{link}" target="_self" data-wb-way-in>{label}</a></p>')
     return "".join(parts) + "</div>"
+
+
+def _coded(sentence: str) -> str:
+    return _CODE.sub(r"<code>\1</code>", visible(plain(sentence, 400)))
+
+
+def words_table(source: str, words: Sequence[WordScore]) -> str:
+    """What each word of the query adds to a BM25 score."""
+    total, first = functools.reduce(add, (w.score for w in words), 0.0), words[0]
+    length = f"{first.length:,} words long, {first.mean_length:.0f} on average, so norm is {number(first.norm)}"
+    rows = []
+    for w in words:
+        filled = f'<span style="width:{w.share:.0%};background:{source_colour(source)}"></span>'
+        bar = Html(f'<div class="wb-bar" title="{w.share:.1%}">{filled}</div>', ' class="wb-bar-cell"')
+        term, rarity = Html(f"<code>{visible(w.term)}</code>"), f"{w.df:,} of {w.records:,}"
+        rows.append((w.text, term, w.tf, rarity, *map(_value, (w.idf, w.weight, w.score)), bar))
+    head = ("Typed", "Indexed", "tf", "Chunks with it", "idf", "Weight", "Adds", "Share")
+    return (
+        f"<details open><summary>BM25 of {visible(source)}, word by word: {number(total)}</summary>"
+        f"{table(head, rows, {2, 3, 4, 5, 6})}"
+        f'<p class="wb-note wb-dim">weight × idf × tf (k1 + 1) / (tf + norm); the passage is {length}.</p></details>'
+    )
+
+
+def ways_table(ways: Sequence[Way], costs: Sequence[Difference | None], state: AppState) -> str:
+    rows = []
+    for way, cost in zip(ways, costs, strict=True):
+        link = f'<a href="{attribute(search_link(state, way))}" target="_self">Open on Search</a>'
+        moved = "–" if cost is None else f"{cost.first_mean:.3f} → {cost.second_mean:.3f}"
+        rows.append((Html(_coded(way.remedy)), way.rank, moved, "–" if cost is None else cost.brief, Html(link)))
+    measure = next((cost.measure for cost in costs if cost is not None), "Measure")
+    return table(("Change", "Rank then", measure, "On the judged queries", ""), rows, {1})
 
 
 def _sources(standings: Sequence[SourceStanding]) -> str:
@@ -338,7 +416,7 @@ def _sources(standings: Sequence[SourceStanding]) -> str:
         )
         for s in standings
     ]
-    return table(("Source", "", "Rank", "Score", "Distance", "Contribution"), rows, range(2, 6))
+    return table(("Source", "", "Rank", "BM25 or cosine", "Distance", "Added to the score"), rows, range(2, 6))
 
 
 def _value(value: float | None) -> Html:
@@ -360,14 +438,14 @@ def candidates_table(shown: Sequence[Candidate], sources: Sequence[str], asked: 
         line = int(p.name.rpartition(":")[2])
         link = tables.link(cards.document_address(p.path, lines=(line, line), asked=asked), p.name, 200)
         label = Html(visible(str(p.label)), ' class="wb-short"')
-        cells: list[Any] = [p.rank, link, label, _value(p.score), *([_value(p.rerank)] if reranked else [])]
+        cells: list[Any] = [p.rank or "–", link, label, _value(p.score), *([_value(p.rerank)] if reranked else [])]
         for source in sources:
             rank = f"{p.ranks[source]:,}" if source in p.ranks else "absent"
             other = source in p.counted
             cells.append(Html(rank + "*", f' title="{by_chunk(p.counted[source])}"') if other else Html(rank))
             cells += [_value(p.scores.get(source)), _value(p.contributions.get(source))]
         rows.append(cells)
-    marks = [f' data-chunk="{attribute(p.chunk_id)}"' for p in shown]
+    marks = [f' data-chunk="{attribute(p.chunk_id)}"' + ' class="wb-named"' * p.target for p in shown]
     numbers = {0, *range(3, len(heads))}
     return f'<div class="wb-places">{table(heads, rows, numbers, row_attributes=marks)}</div>'
 

@@ -207,8 +207,13 @@ def _figures(name: str, main: Found, result: SearchResult, found: tuple[Found, .
         ] or NO_VECTOR
     if name == "funnel":
         return [funnel_figure(result.steps)]
-    timings = {f.title.lower(): f.result.timings_ms for f in found if f.result is not None}
-    return FROM_CACHE if all(map(from_cache, timings.values())) else [timing_figure(timings)]
+    return [timings_of({f.title.lower(): f.result for f in found if f.result is not None})]
+
+
+def timings_of(results: Mapping[str, SearchResult]) -> Any:
+    """What the steps took where each result was searched for; one that came from the cache is marked."""
+    shown = {name + " (from cache)" * r.cached: r.first_timings_ms for name, r in results.items()}
+    return timing_figure(shown)
 
 
 # --- the columns ---------------------------------------------------------------------------------------------------------
@@ -217,16 +222,6 @@ OVERLAP_HELP = (
     "Of each two columns: how many results both show, Jaccard (shared over all), and RBO, rank-biased overlap with p 0.9 "
     "(1 is the same order; the top counts most)"
 )
-
-
-FROM_CACHE = (
-    "This search was run a moment ago and its answer is cached, so no step took time. The field cache_seconds says how "
-    "long answers are kept."
-)
-
-
-def from_cache(timings: Mapping[str, float]) -> bool:
-    return not any(ms for step, ms in timings.items() if step != "total_ms")
 
 
 def overlap_html(found: tuple[Found, ...], plan: Plan) -> str:
