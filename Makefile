@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 UV := $(BIN)/uv pip install --python $(BIN)/python
 ARGS ?=
-# A test process for each core, four at most; files with slow tests first, and who is done takes work from the others.
-PYTEST ?= $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+# Files with slow tests first, and a process that is done takes work from the others.
+PYTEST ?= $(BIN)/python -m pytest -n auto --dist worksteal
 
 .PHONY: demo app test test-all test-fast test-slow break-rules lint audit format bench table guide pictures notebooks clean
 

@@ -32,6 +32,12 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("fixed")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: journeys in a browser wait more than they work."""
+    return min((os.cpu_count() or 1) + 1, 4)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All of `regression` is slow: it indexes, breaks and repairs. Slow files first, so that workers end together.
 

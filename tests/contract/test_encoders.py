@@ -12,6 +12,7 @@ import pytest
 from small_models import make_static
 
 from workbench.encode.load import load_encoder
+from workbench.encode.models import Model
 from workbench.encode.protocol import Encoder
 from workbench.errors import EncoderError
 from workbench.records import Progress
@@ -118,6 +119,16 @@ def test_it_is_loaded_once_and_again_after_closing(encoder, request, cache):
     with pytest.raises(EncoderError, match="closed"):
         encoder.encode_query("a")
     assert load_encoder(name, runtime) is not encoder
+
+
+@pytest.mark.slow
+def test_a_table_gives_the_vectors_of_sentence_transformers(tmp_path):
+    from workbench.encode.sentence import SentenceEncoder
+
+    texts = ["Retry with a backoff after each failure.", "eggs and flour", "flour and eggs with failure"]
+    folder = make_static(tmp_path / "table", texts)
+    theirs = SentenceEncoder(Model("table", folder))
+    np.testing.assert_allclose(load_encoder(str(folder)).encode(texts), theirs.encode(texts), atol=2e-5)
 
 
 def test_a_model_that_nobody_uses_is_let_go_of(tmp_path):

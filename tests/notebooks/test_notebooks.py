@@ -67,9 +67,8 @@ def test_the_stored_outputs_are_of_one_clean_run(script):
     assert not [o for o in outputs if "application/vnd.jupyter.widget-view+json" in o.get("data", {})]
 
 
-def demo_first(script: Path) -> bool:
-    """Whether a notebook reads the demo with the model."""
-    return script.stem[:2] in ("01", "02", "03")
+DEMO = [n for n in NOTEBOOKS if n.stem[:2] in ("01", "03")]
+"""Those that read the demo with the model; so does 02, which `tests/browser/test_jupyterlab.py` runs, with another encoder."""
 
 
 @pytest.mark.slow
@@ -79,12 +78,12 @@ def test_those_on_the_demo_run_from_top_to_bottom(small_demo, monkeypatch):
     One after another, as somebody reads them: they share the demo's folder.
     """
     monkeypatch.delenv("WORKBENCH_MEASURE_DATA", raising=False)
-    for script in filter(demo_first, NOTEBOOKS):
+    for script in DEMO:
         assert complaints(script, small_demo) == [], script.name
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", [s for s in NOTEBOOKS if not demo_first(s)], ids=lambda p: p.stem)
+@pytest.mark.parametrize("script", [n for n in NOTEBOOKS if n not in DEMO and n.stem[:2] != "02"], ids=lambda p: p.stem)
 def test_it_runs_from_top_to_bottom(script, tmp_path, monkeypatch):
     """As above, in a folder of its own. What 04 claims holds of any two encoders, so it takes two quick ones."""
     monkeypatch.delenv("WORKBENCH_MEASURE_DATA", raising=False)

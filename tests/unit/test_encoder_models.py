@@ -139,12 +139,3 @@ def test_a_folder_with_more_to_it_is_left_to_torch(folder, change):
     else:
         (folder / "modules.json").write_text(json.dumps(modules[1:]))
     assert find_static(Model("x", folder)) is None
-
-
-@pytest.mark.slow
-def test_vectors_are_those_of_sentence_transformers(folder):
-    from workbench.encode.sentence import SentenceEncoder
-
-    theirs = SentenceEncoder(Model("table", folder))
-    texts = [TEXTS[0], TEXTS[1], "flour and eggs with failure"]
-    np.testing.assert_allclose(load_encoder(str(folder)).encode(texts), theirs.encode(texts), atol=2e-5)
