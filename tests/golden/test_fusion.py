@@ -10,7 +10,6 @@ import pytest
 from workbench.errors import PlanError, UsageError
 from workbench.plan.fields import FusionPlan
 from workbench.plan.plan import Plan
-from workbench.ranking.batch import Batch, Judged
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import at_least, to_threshold
 from workbench.ranking.fuse import Fused, fuse, passthrough
@@ -105,22 +104,6 @@ def test_max_takes_one_contribution_of_those_that_gave_a_score():
     keyword, vector = column("keyword", [1, 2], [3.0, 1.0]), column("vector", [1, 0], [0.5, NAN])
     plan = FusionPlan("max", missing="zero", normalise={"keyword": "zscore"})
     check(fuse(rows("ab", "ab", [keyword, vector]), plan), {"a": F(1), "b": F(-1)})
-
-
-def test_two_collections_of_one_artifact_add_up_from_raw_positions_counted_from_0():
-    """Positions 2 and 5 from 0 give 1/(60+2) + 1/(60+5) = 0.0315, and the chunk is shown, not the whole document."""
-    ids, documents = "abxcdefgy", "abxcdefgx"
-    whole = column("vector@artifacts", [1, 2, 3, 0, 0, 0, 0, 0, 0], [0.9, 0.8, 0.7] + [NAN] * 6)
-    chunks = column("vector@artifact_chunks", [0, 0, 0, 1, 2, 3, 4, 5, 6], [NAN] * 3 + [0.9, 0.8, 0.7, 0.6, 0.5, 0.4])
-    plan = FusionPlan(rank_base=0, unit="document", renumber=False, prefer="chunk")
-    fused = fuse(rows(ids, documents, [whole, chunks], whole="abx"), plan)
-    assert fused.chunk_ids[0] == "y"
-    assert fused.document_ids[0] == "x"
-    assert fused.scores[0] == pytest.approx(float(F(1, 62) + F(1, 65)), abs=1e-17)
-    assert round(fused.scores[0], 4) == 0.0315
-    assert {s: int(r[0]) for s, r in fused.records.items()} == {"vector@artifact_chunks": 8, "vector@artifacts": 2}
-    best = fuse(rows(ids, documents, [whole, chunks], whole="abx"), FusionPlan(unit="document", renumber=False))
-    assert best.chunk_ids[best.document_ids.index("x")] == "x", "without a preference the record that added most"
 
 
 def test_ranks_and_scores_of_documents_are_those_of_the_collapsed_list():
@@ -239,9 +222,3 @@ def test_rankings_that_cannot_be_fused_are_refused_with_the_remedy():
         fuse({"keyword": [("a", 2.0), ("a", 1.0)]})
     with pytest.raises(UsageError, match="without a finite score"):
         fuse({"keyword": [("a", NAN)]})
-
-
-def test_many_convex_plans_at_once_give_the_order_of_each():
-    """Alpha 0.8 ranks b, a, d, c; alpha 0 is keyword alone: a, b, c, d; ranks of rows a, b, c, d."""
-    plans = [FusionPlan("convex", alpha=alpha, normalise=BOTH) for alpha in (0.8, 0.0)]
-    assert Batch.of([Judged(four(), np.arange(4))]).ranks(plans).tolist() == [[2, 1, 4, 3], [1, 2, 3, 4]]

@@ -15,7 +15,7 @@ from shown_ranks import printed, wrong_ranks
 import workbench as wb
 from workbench import guide
 from workbench.demo import sample_folder
-from workbench.errors import CorpusError, PrincipalRequired, QueryError, UsageError
+from workbench.errors import CorpusError, QueryError, UsageError
 from workbench.mcp.answers import search_answer, search_text
 
 Make = Callable[..., wb.Corpus]
@@ -38,19 +38,6 @@ def test_a_corpus_is_pinned_until_refreshed(tmp_path):
     assert before.hits[0].path == "a.md"
     pinned.close()
     following.close()
-
-
-def test_tenants_need_a_principal(tmp_path):
-    source = write_files(tmp_path / "files", {"a.md": "secret apples"})
-    wb.index([source], corpus=tmp_path / "corpus", encoder="hashing", tenant="acme", roles=("admin",))
-    with pytest.raises(PrincipalRequired, match="principal"):
-        wb.open_corpus(tmp_path / "corpus")
-    with wb.open_corpus(tmp_path / "corpus", wb.Principal("acme", ("support",))) as support:
-        for mode in ("grep", "keyword", "vector", "hybrid"):
-            assert not support.search("apples", mode=mode).hits
-        assert support.info()["documents"] == 0
-    with wb.open_corpus(tmp_path / "corpus", wb.Principal("acme", ("admin",))) as admin:
-        assert admin.search("apples").hits
 
 
 def test_a_side_may_fail_and_a_closed_corpus_says_so(make_corpus, monkeypatch):

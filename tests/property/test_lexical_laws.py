@@ -153,22 +153,6 @@ def test_a_regular_expression_reads_letters_of_every_script(tmp_path, pattern, t
     assert not run(grep, r"\bveté|pér\b|\bт|加\B", regex=True).files
 
 
-@pytest.mark.parametrize(
-    ("marked", "plain"),
-    [
-        ("كِتَابٌ", "كتاب"),
-        ("أحمد", "احمد"),
-        ("مدرسة", "مدرسه"),
-        ("على", "علي"),
-        ("کتاب", "كتاب"),
-        ("شَلوم", "شلوم"),
-        ("שָׁלוֹם", "שלום"),
-    ],
-)
-def test_vowel_marks_and_variants_of_letters_make_no_other_word(marked, plain):
-    assert tokens.fold(marked) == tokens.fold(plain)
-
-
 CAMEL = st.tuples(
     st.sampled_from(["", "", "I", "T", "x", "k", "get", "OAuth", "my"]),
     st.lists(st.from_regex(r"[A-Z][a-z]{2,7}", fullmatch=True), min_size=1, max_size=4),

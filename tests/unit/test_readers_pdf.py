@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from corpus_files import write_files
-from file_makers import check_chunks, count_words, cut_file, documents, found, pdf, read, saved
+from file_makers import count_words, cut_file, documents, found, pdf, read, saved
 
 from workbench.ingest import FileRules, ReadError
 from workbench.ingest.outline import useful_title
@@ -204,19 +204,6 @@ def test_a_pinned_file_that_lies_elsewhere_is_told_and_its_page_is_read(tmp_path
 
 
 PAGES = ["First page of four words\nGoals\nwe want this", "", "Third page\nhas two lines"]
-
-
-def test_pages_keep_their_number(tmp_path):
-    file = write_files(tmp_path, {"a.pdf": pdf(PAGES)}) / "a.pdf"
-    ((document, chunks),) = cut_file(found(file), FileRules(), count_words)
-    assert document.type == "pdf"
-    assert len(document.page_starts) == 3
-    assert [document.text[start:].split("\n")[0] for start in document.page_starts[::2]] == [
-        "First page of four words",
-        "Third page",
-    ]
-    check_chunks(document, chunks)
-    assert [(c.page, c.text.split("\n")[0]) for c in chunks] == [(1, "First page of four words"), (3, "Third page")]
 
 
 def test_bookmarks_are_sections_where_their_title_stands(tmp_path):
