@@ -6,8 +6,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 UV := $(BIN)/uv pip install --python $(BIN)/python
 ARGS ?=
+# What tests write lies in memory where there is room: a run of indexing waits for the disk as long as it works.
+MEMORY := $(shell df -m --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 4000 { print "/dev/shm" }')
 # Files with slow tests first, and a process that is done takes work from the others.
-PYTEST ?= $(BIN)/python -m pytest -n auto --dist worksteal
+PYTEST ?= $(if $(MEMORY),TMPDIR=$(MEMORY)) $(BIN)/python -m pytest -n auto --dist worksteal
 
 .PHONY: demo app test test-all test-fast test-slow break-rules lint audit format bench table guide pictures notebooks clean
 

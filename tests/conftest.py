@@ -96,7 +96,7 @@ def sample_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("sample") / "corpus"
     path.mkdir()
     shutil.copy(sample_folder() / "corpus.yaml", path)
-    wb.index([sample_folder() / "files"], corpus=path, encoder="hashing")
+    wb.index([sample_folder() / "files"], corpus=path, encoder="hashing", workers=0)
     return path
 
 
@@ -115,7 +115,7 @@ def make_corpus(tmp_path: Path) -> Iterator[object]:
     def make(files: dict[str, str], **options: object) -> wb.Corpus:
         source = write_files(tmp_path / f"files{len(made)}", files)
         path = tmp_path / f"corpus{len(made)}"
-        wb.index([source], corpus=path, encoder="hashing", **options)
+        wb.index([source], corpus=path, encoder="hashing", workers=0, **options)
         tenant = options.get("tenant")
         corpus = wb.open_corpus(path, None if tenant is None else wb.Principal(str(tenant), ("admin",)))
         made.append(corpus)

@@ -248,7 +248,7 @@ def assistant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
     )  # fmt: skip
     lines = [{"id": f"m{n}", "text": text, "created_at": f"2024-01-{n + 1:02d}"} for n, text in enumerate(MEMORIES)]
     (folder / "memories.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    wb.index([folder / "memories.jsonl"], corpus=folder / "corpus", collection="memory")
+    wb.index([folder / "memories.jsonl"], corpus=folder / "corpus", collection="memory", workers=0)
     with wb.open_corpus(folder / "corpus") as corpus:
         yield corpus
 
