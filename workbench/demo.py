@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _UNDERLINE = re.compile(r"^[*=~^-]{3,}$", re.MULTILINE)
 _SECTION = re.compile(r"(?m)^(?=[^\s*=~-].*\n={3,}$)")
 
+JUDGED = "demo"
+"""Name of the query set of its judged questions."""
 MARK = ".workbench-demo"
 TOPICS = "docs/topics"
 LIBRARY = "lib"
@@ -256,21 +258,31 @@ def demo_folder() -> Path:
 
 
 def build(
-    folder: str | Path | None = None, *, encoder: str | None = None, progress: Callable[[Progress], None] | None = None
+    folder: str | Path | None = None,
+    *,
+    corpus: str | Path | None = None,
+    encoder: str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    abort: Callable[[], bool] | None = None,
 ) -> DemoCorpus:
-    """Write the demo's files and index them (by default in `demo_folder()`); what is there already is not embedded again.
+    """Write the demo's files and index them (by default in `demo_folder()`, or into another corpus), with its judged questions as
+    the query set `demo`; what is there already is not embedded again.
 
     Raises:
         WorkbenchError: This Python comes without sources, or the folder cannot be written.
         CorpusLocked: Somebody else is building it.
+        IndexingStopped: `abort` said so.
     """
     from workbench import corpus as corpora
 
     base = Path(folder) if folder is not None else demo_folder()
-    files = demo_files(base / "files", progress)
+    files, place = demo_files(base / "files", progress), Path(corpus) if corpus is not None else base / "corpus"
     options = {} if encoder is None else {"encoder": encoder}
-    report = corpora.index([files], base / "corpus", collection="docs", progress=progress, **options)
-    return DemoCorpus(files, base / "corpus", report)
+    report = corpora.index([files], place, collection="docs", progress=progress, abort=abort, **options)
+    with corpora.open_corpus(place) as opened:
+        if JUDGED not in opened.judging.sets.names():
+            opened.import_judgments(demo_judgments_folder(), JUDGED)
+    return DemoCorpus(files, place, report)
 
 
 def ask(corpus: Corpus, limit: int = 3) -> tuple[Answered, ...]:

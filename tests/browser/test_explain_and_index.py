@@ -67,7 +67,7 @@ def test_the_pages_fit_a_phone(browser: Any, server: str, tmp_path: Path) -> Non
     for number, address in enumerate(addresses):
         page.goto(f"{server}/{address}")
         settled(page)
-        expect(page.locator("h3, h4, form, .wb-places, .wb-standing, [data-testid=stForm]").first).to_be_attached()
+        expect(page.locator("h3, h4, form, .wb-chunk, .wb-standing, [data-testid=stForm]").first).to_be_attached()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, address
         page.screenshot(path=tmp_path / f"{number}.png")
     columns = page.locator("section.wb-column")
@@ -95,7 +95,9 @@ def test_a_folder_is_indexed_from_the_page_and_searched(page: Any, empty_server:
     for n in range(60):
         (source / f"note-{n}.md").write_text(f"# Note {n}\n\n" + f"The pelican number {n} eats fish. " * 60)
     (source / "broken.pdf").write_bytes(b"%PDF-1.4\nnothing that follows is one")
-    page.goto(f"{empty_server}/corpus")
+    page.goto(empty_server)
+    expect(page.get_by_role("button", name="Build the demo")).to_be_visible()
+    page.get_by_role("tab", name="Index your files").click()
     box = page.get_by_role("textbox", name="Files and folders, one per line")
     box.fill("/no/such/folder")
     page.get_by_role("button", name="Start indexing").click()
@@ -111,8 +113,13 @@ def test_a_folder_is_indexed_from_the_page_and_searched(page: Any, empty_server:
     page.goto(f"{empty_server}/guide")
     settled(page)
     page.goto(f"{empty_server}/corpus?part=index")
-    expect(page.get_by_text("60 indexed")).to_be_visible(timeout=90_000)
+    expect(page.get_by_text("60 indexed").first).to_be_visible(timeout=90_000)
     expect(page.get_by_role("table", name="Files that were not indexed")).to_contain_text("broken.pdf")
+    dropped = {"name": "dropped.md", "mimeType": "text/markdown", "buffer": b"# Dropped\n\nA heron.\n"}
+    page.locator('input[type="file"]').set_input_files(dropped)
+    expect(page.get_by_text("dropped.md")).to_be_visible()
+    page.get_by_role("button", name="Add the files").click()
+    expect(page.get_by_text("1 file found, 1 indexed").first).to_be_visible(timeout=90_000)
     page.get_by_role("link", name="Search it").click()
     search = page.get_by_role("searchbox", name="Query").or_(page.get_by_role("textbox", name="Query"))
     search.fill("pelican")

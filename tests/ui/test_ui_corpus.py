@@ -14,11 +14,13 @@ from streamlit.testing.v1 import AppTest
 import workbench as wb
 from workbench import charts
 from workbench.errors import CorpusLocked, UsageError
+from workbench.indexing.uploads import keep_files
 from workbench.records import Principal
 from workbench.store import locks
 from workbench.ui import runs
+from workbench.ui.components.indexing import progress_text
 from workbench.ui.runs import Request, Status
-from workbench.ui.views.corpus import PARTS, progress_text
+from workbench.ui.views.corpus import PARTS
 
 Open = Callable[..., AppTest]
 BROKEN = b"%PDF-1.4\nnothing that follows is one"
@@ -47,15 +49,25 @@ def table(at: AppTest, name: str) -> str:
     return found
 
 
-@pytest.mark.slow
-def test_the_overview_counts_what_is_there(open_app: Open, small_corpus: Path) -> None:
+def test_documents_are_a_table_that_letters_filter_bars_and_order_change(open_app: Open, small_corpus: Path):
+    """All of it is in the address, and counts add up."""
     at = corpus_page(open_app, small_corpus)
-    assert f"<td><bdi>{len(TEXTS)}</bdi></td>" in table(at, "Facts")
-    for name in ("documents by type", "documents by language", "documents by sensitivity"):
-        assert sum(int(n) for n in re.findall(r'wb-num">([\d,]+)', table(at, name))) == len(TEXTS)
-    assert "source</bdi>" in table(at, "Sources")
-    assert len(at.get("plotly_chart")) == 1
-    assert "Half of the" in all_text(at)
+    tiles = {m.label: m.value for m in at.metric}
+    assert (tiles["Documents"], tiles["Collections"], tiles["Not indexed"]) == (str(len(TEXTS)), "1", "0")
+    assert sorted(at.dataframe[0].value["path"]) == sorted(TEXTS)
+    bars = {b.label: b for b in at.button if b.key.startswith("wb.w.facet.")}
+    bars["code :small[1]"].click()
+    run(at)
+    assert at.query_params["filter"] == "type = 'code'"
+    assert at.dataframe[0].value["path"].tolist() == ["backoff.py"]
+    at = corpus_page(open_app, small_corpus, filter="path = 'notes/'", sort="characters", down="yes", text="NOTE-0")
+    frame = at.dataframe[0].value
+    assert len(frame) == 10
+    assert frame["characters"].is_monotonic_decreasing
+    assert "10 documents, 1 to 10 shown" in all_text(at)
+    at.text_input(key="wb.w.corpus.filter").set_value("nonsense = 1")
+    run(at)
+    assert "unknown field nonsense" in all_text(at)
     at = corpus_page(open_app, small_corpus, part="runs")
     with wb.open_corpus(small_corpus) as corpus:
         assert corpus.engine.opened.manifest.digest in table(at, "Generations")
@@ -72,25 +84,25 @@ def test_every_part_is_in_the_address(open_app: Open, small_corpus: Path) -> Non
         assert at.query_params.get("part", "overview") == part
         again = corpus_page(open_app, small_corpus, part=part)
         assert again.segmented_control(key="wb.w.corpus.part").value == part
-    assert "This corpus" in all_text(corpus_page(open_app, small_corpus, part="<b>"))
+    assert corpus_page(open_app, small_corpus, part="<b>").metric
 
 
-def test_chunks_are_found_by_letters_and_filter(open_app: Open, small_corpus: Path) -> None:
+def test_chunks_are_found_by_letters_and_filter(open_app: Open, small_corpus: Path):
     at = corpus_page(open_app, small_corpus, part="chunks")
-    everything = table(at, "Chunks").count("<tr><td>")
-    assert everything == 50
+
+    def chunks() -> str:
+        return "".join(b for b in bodies(at) if 'aria-label="Chunks"' in b)
+
+    assert chunks().count("<details") == 50
     assert re.search(r"\d+ chunks, 1 to 50 shown", all_text(at))
-    assert "<script>alert" not in "".join(b for b in bodies(at) if "wb-places" in b)
-    at.text_input(key="wb.w.corpus.words").set_value("KETTLE")
+    assert "<script>alert" not in chunks()
+    at.text_input(key="wb.w.corpus.text").set_value("KETTLE")
     run(at)
-    assert 1 <= table(at, "Chunks").count("<tr><td>") < everything
-    assert "kettle.md:1-" in table(at, "Chunks")
+    assert 1 <= chunks().count("<details") < 50
+    assert "kettle.md:1-" in chunks()
     at.text_input(key="wb.w.corpus.filter").set_value("type = 'code'")
     run(at)
     assert "No chunk holds this" in all_text(at)
-    at.text_input(key="wb.w.corpus.filter").set_value("nonsense = 1")
-    run(at)
-    assert "unknown field nonsense" in all_text(at)
 
 
 @pytest.mark.slow
@@ -148,6 +160,7 @@ def test_a_server_for_others_and_the_setting_offer_no_run(
     at = corpus_page(open_app, small_corpus.parent / "none")
     assert not at.text_area
     assert "There is no corpus yet" in all_text(at)
+    assert "workbench index PATH" in at.code[0].value
     real = st.get_option
     monkeypatch.setattr(st, "get_option", lambda name: "0.0.0.0" if name == "server.address" else real(name))
     at = corpus_page(open_app, small_corpus, part="index")
@@ -194,6 +207,98 @@ def test_a_second_run_is_refused_while_one_lives_and_a_dead_one_is_failed(tmp_pa
     assert "MemoryError: too big" in said.reason
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("local_server")
+def test_a_folder_that_is_in_another_collection_is_asked_about(open_app: Open, own_corpus: Path):
+    """A dry run counts, the question is answered by a run that moves, and the table moves and removes what is selected."""
+    with wb.open_corpus(own_corpus) as corpus:
+        (root,) = corpus.info()["roots"]
+    at = corpus_page(open_app, own_corpus, part="index")
+    at.text_area(key="wb.w.index.paths").set_value(root)
+    at.text_input(key="wb.w.index.collection").set_value("notes")
+    at.button(key="wb.w.index.dry").click()
+    run(at)
+    at.session_state["wb.index.dry"].wait(60)
+    run(at)
+    count = len(TEXTS)
+    assert f"A run would add 0 files, change {count} and remove 0; 0 stay as they are" in all_text(at)
+    assert f"{count} of these files are in docs already: move or add?" in "".join(m.value for m in at.markdown)
+    at.button(key="wb.w.index.cancel").click()
+    at.button(key="wb.w.index.start").click()
+    run(at)
+    at.button(key="wb.w.index.move").click()
+    run(at)
+    ended(own_corpus)
+    at = corpus_page(open_app, own_corpus)
+    assert {*map(tuple, at.dataframe[0].value["collections"])} == {("notes",)}
+    place = f"{root}/tea.md"
+    for request, said in (
+        (Request((place,), "drinks", action=runs.MOVE), "1 file moved to drinks"),
+        (Request((place,), action=runs.REMOVE, source="drinks"), "1 file removed from drinks"),
+        (Request((f"{root}/kettle.md",), action=runs.REMOVE), "1 file removed. The corpus now has 26 documents"),
+    ):
+        runs.start(own_corpus, request)
+        ended(own_corpus)
+        assert said in all_text(corpus_page(open_app, own_corpus, part="index"))
+
+
+def ended(corpus: Path) -> Status:
+    for process in list(runs._started):
+        process.wait(120)
+    said = runs.status(corpus)
+    assert said.state == runs.DONE, said
+    return said
+
+
+def test_files_that_are_handed_over_are_kept_where_they_may_be(tmp_path: Path):
+    corpus = tmp_path / "corpus"
+    (path,) = keep_files([("a/../../b\\notes.md", b"# One")], corpus)
+    assert path == corpus / "uploads" / "a" / "b" / "notes.md"
+    (again,) = keep_files([("a/b/notes.md", b"# Two words")], corpus)
+    assert wb.index([again], corpus, encoder="hashing", workers=0).documents == 1
+    with wb.open_corpus(corpus) as opened:
+        assert opened.read_file("notes.md") == "# Two words"
+        assert opened.info()["roots"] == []
+    (kept,) = keep_files([("x.md", b"1")], corpus, tmp_path / "mine")
+    assert keep_files([("x.md", b"1")], corpus, tmp_path / "mine") == (kept,)
+    with pytest.raises(UsageError, match="another file x"):
+        keep_files([("x.md", b"2")], corpus, tmp_path / "mine")
+    with pytest.raises(UsageError, match="not a name"):
+        keep_files([("..", b"")], corpus)
+
+
+@pytest.mark.usefixtures("local_server")
+def test_an_empty_app_offers_the_demo_a_folder_and_a_snapshot(
+    open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    begun: list[Request] = []
+    monkeypatch.setattr(runs, "start", lambda corpus, request: begun.append(request))
+    at = open_app(tmp_path / "none")
+    assert [tab.label for tab in at.tabs] == ["Try the demo", "Index your files", "Open a snapshot"]
+    assert at.text_area(key="wb.w.index.paths")
+    at.button(key="wb.w.welcome.demo").click()
+    run(at)
+    assert [request.action for request in begun] == [runs.DEMO]
+
+
+def test_who_has_asked_nothing_is_offered_examples_and_a_tour(open_app: Open, own_corpus: Path):
+    """Judged queries come first; the steps are links to pages in a state; the guide keeps them."""
+    at = open_app(own_corpus)
+    steps = [link.proto.query_string for link in at.get("page_link")]
+    assert len(steps) == 5
+    assert "target=" in steps[2]
+    at.button(key="wb.w.welcome.dismiss").click()
+    assert not run(at).get("page_link")
+    with wb.open_corpus(own_corpus) as corpus:
+        hit = corpus.search("boiling water").hits[0]
+        corpus.judging.grade(hit, 3, "why does water boil")
+    at = open_app(own_corpus)
+    assert at.button(key="wb.w.example-0").label == "why does water boil"
+    assert len(page(open_app, own_corpus, "guide").get("page_link")) == 5
+    at.button(key="wb.w.example-0").click()
+    assert not run(at).get("page_link")
+
+
 @pytest.mark.parametrize("name", ["", "  ", "a b", "../x", "a'b"])
 def test_a_collection_needs_a_name(name: str) -> None:
     with pytest.raises(UsageError, match="not a name of a collection"):
@@ -229,10 +334,7 @@ def test_a_run_is_stopped_and_leaves_the_corpus_as_it_was(tmp_path: Path, monkey
     assert said.state == runs.STOPPED, said
     assert not (corpus / "current").exists()
     runs.start(corpus, runs.request_of([str(source / "1.md")], "docs", None))
-    for process in list(runs._started):
-        process.wait(120)
-    said = runs.status(corpus)
-    assert said.state == runs.DONE
+    ended(corpus)
 
 
 # --- parts --------------------------------------------------------------------------------------------------------------------

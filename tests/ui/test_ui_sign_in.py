@@ -19,8 +19,8 @@ from workbench.errors import SettingError, UsageError
 from workbench.records import Principal
 from workbench.ui import auth, launch, resources, runs
 from workbench.ui.auth import Refusal, claim, read_claims, roles_in
+from workbench.ui.components import indexing
 from workbench.ui.launch import SCRIPT
-from workbench.ui.views import corpus as corpus_view
 
 NOW = 1_800_000_000.0
 
@@ -183,8 +183,8 @@ def test_who_may_index_does_so_for_their_tenant_below_its_folders(
     signed_in(tenant="cedar")
     assert auth.indexing_roots() == ()
     run = runs.Status(runs.RUNNING, runs.Request(("/x",), tenant="acme"))
-    assert corpus_view._own(run, Principal("acme", ("indexer",)))
-    assert not corpus_view._own(run, Principal("birch", ("indexer",)))
+    assert indexing._own(run, Principal("acme", ("indexer",)))
+    assert not indexing._own(run, Principal("birch", ("indexer",)))
 
 
 def test_the_run_checks_its_paths_again(tmp_path: Path) -> None:

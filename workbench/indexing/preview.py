@@ -7,17 +7,18 @@ known yet, and the report says so by calling these files "to read".
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from workbench.indexing.compare import compare, elsewhere, find_files, settle_encoders, targets
-from workbench.indexing.state import Abort, FileKey, IndexOptions, Run, Task, check, load_previous
-from workbench.ingest.walk import digest_of
+from workbench.indexing.compare import compare, cutting_for, elsewhere, find_files, inside, settle_encoders, targets
+from workbench.indexing.state import Abort, FileKey, IndexOptions, Run, StoredFile, Task, check, load_previous
+from workbench.ingest.walk import digest_of, relative_path
 from workbench.records import FileStatus, ProgressCallback
 
 
@@ -56,8 +57,8 @@ class IndexPreview:
     files: tuple[FilePreview, ...]
     seconds: float
 
-    def count(self, action: Action) -> int:
-        return sum(file.action is action for file in self.files)
+    def count(self, action: Action | str) -> int:
+        return sum(file.action == action for file in self.files)
 
     @property
     def copies(self) -> int:
@@ -101,6 +102,30 @@ def preview(
             also = elsewhere(run, key)
             files.append(FilePreview(task.found.path, action, "", "", task.found.size, copies.get(key, ""), also))
     return IndexPreview(tuple(sorted(files, key=lambda f: (f.path, f.action))), time.monotonic() - run.started)
+
+
+def doubles(
+    paths: Sequence[str | Path],
+    corpus: str | Path,
+    options: IndexOptions,
+    know: Callable[[StoredFile], bool] = lambda file: True,
+) -> Mapping[str, int]:
+    """How many files that the corpus knows below `paths` are in other collections already, by collection, as the preview's
+    `elsewhere` counts them, but without a look at the files; `know` leaves out those that nobody may hear of.
+    """
+    asked = [relative_path(target) for target in targets(paths)]
+    with closing(load_previous(Path(corpus))) as previous:
+        if not previous.files:
+            return {}
+        run = Run.begin(Path(corpus), None, previous, lambda event: None, lambda: False)
+        run.options = options
+        run.cutting = cutting_for(run, {*previous.granularities, *options.collections})
+        below = (
+            key
+            for key, file in previous.files.items()
+            if any(inside(relative_path(os.path.join(*key)), target) for target in asked) and know(file)
+        )
+        return Counter(name for key in below for name in elsewhere(run, key))
 
 
 def _same_bytes(run: Run, tasks: Sequence[Task]) -> dict[FileKey, str]:

@@ -25,6 +25,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.errors import CorpusError, CorpusNotFound, SettingError, UsageError
+from workbench.indexing import uploads
 from workbench.indexing.compare import (
     compare,
     cutting_for,
@@ -76,7 +77,7 @@ def index(
     return locked(job, folder, chosen, lambda run: _index(run, asked), progress, abort, wait=wait, paths=asked)
 
 
-_OURS = ("current", "writer.lock", "generations", "corpus.yaml", "desk.sqlite", "damaged", "snapshots")
+_OURS = ("current", "writer.lock", "generations", "corpus.yaml", "desk.sqlite", "damaged", "snapshots", uploads.FOLDER)
 
 
 def _corpus_folder(folder: Path) -> Path:

@@ -8,7 +8,6 @@ corpus that cannot be opened is not kept: the next run tries again, and finds it
 from __future__ import annotations
 
 import json
-import shlex
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -21,13 +20,12 @@ import streamlit as st
 from workbench import settings
 from workbench.errors import CorpusNotFound, SettingError, WorkbenchError
 from workbench.locators import line_of
-from workbench.markup import plain
 from workbench.records import Hit, Principal, principal_key
 from workbench.saved.database import open_database
 from workbench.snapshot.build import maker
 from workbench.ui import auth
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, controls
+from workbench.ui.components import cards
 from workbench.ui.finder import Finder
 
 if TYPE_CHECKING:
@@ -189,57 +187,17 @@ def _titles(key: str, most: int, _corpus: Corpus) -> tuple[str, ...]:
     return tuple(asked)[:most]
 
 
-# --- where there is nothing to show ---------------------------------------------------------------------------------------
-
-EXAMPLES = 6
-
-
 def corpus_or_help() -> Corpus:
-    """The open corpus; where there is none, the page says how to make one and ends."""
+    """The open corpus; where there is none, the page offers to make one and ends."""
     try:
         return corpus()
     except CorpusNotFound:
-        _no_corpus()
+        from workbench.ui.components import welcome
+
+        welcome.draw()
     except WorkbenchError as exc:
         st.html(cards.alert("The corpus cannot be opened", exc.message, exc.remedy))
     st.stop()
-
-
-def _no_corpus() -> None:
-    path = corpus_path()
-    st.subheader("There is no corpus yet")
-    st.text(
-        f"A corpus is a folder that holds everything you have indexed; this app looks for one at {plain(str(path), 300)}."
-    )
-    if auth.may_index():
-        label = "Name a folder of yours on the Corpus page"
-        st.page_link(app_state.page_of("corpus"), label=label, icon=":material/database:")
-    st.text("Or make one in a terminal:" if auth.may_index() else "Make one in a terminal:")
-    command = f"workbench index PATH-TO-YOUR-FILES --corpus {shlex.quote(plain(str(path), 300))}"
-    st.code(command, language=None, wrap_lines=True)
-    st.text("Or try the sample that comes with the workbench:")
-    st.code("workbench demo", language=None)
-    st.button("Look again", key=controls.PREFIX + "look-again", help="Check again.")
-
-
-def no_query(corpus: Corpus) -> None:
-    try:
-        facts, titles = info(corpus), example_queries(corpus, EXAMPLES)
-    except WorkbenchError as exc:
-        st.html(cards.alert("", exc.message, exc.remedy))
-        return
-    st.subheader("Ask something, and see what finds it")
-    st.text(f"This corpus holds {facts['documents']:,} documents in {facts['records']:,} passages.")
-    if titles:
-        st.text("For example, a title from your documents:")
-        with st.container(horizontal=True):
-            for position, title in enumerate(titles):
-                key = f"{controls.PREFIX}example-{position}"
-                st.button(cards.in_markdown(title), key=key, on_click=controls.ask, args=(title,))
-    st.caption(
-        "Words, “phrases in quotes”, -not, prefix\\*. Grep takes the keywords box, or else the query's rarest words. "
-        "[More in the guide](guide?page=search#query)"
-    )
 
 
 T = TypeVar("T")

@@ -1,9 +1,9 @@
-"""Indexing runs started from the page: each a process of its own, so it goes on when the page, or the app, is left.
+"""Runs started from the page that write the corpus: each a process of its own, so it goes on when the page, or the app, is left.
 
-`python -m workbench.ui.runs FOLDER CORPUS LOCK` is that process: it runs what `workbench index` runs and imports no Streamlit.
-What a run reports is one small file, outside the corpus (a corpus folder that is not there yet must stay empty until the
-run makes it). The run holds a lock on a file beside it from before it starts until its process is gone, however it goes: that,
-and no process number, says whether it lives. The page asks a run to stop by a third file.
+`python -m workbench.ui.runs FOLDER CORPUS LOCK` is that process: it runs what `workbench index`, `move`, `remove` and `demo` run
+and imports no Streamlit. What a run reports is one small file, outside the corpus (a corpus folder that is not there yet must
+stay empty until the run makes it). The run holds a lock on a file beside it from before it starts until its process is gone,
+however it goes: that, and no process number, says whether it lives. The page asks a run to stop by a third file.
 
 ::
 
@@ -25,12 +25,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench import settings
 from workbench.errors import CorpusLocked, IndexingStopped, UsageError, WorkbenchError
 from workbench.records import FileStatus, IndexReport, Principal, Progress
 from workbench.store import locks
+
+if TYPE_CHECKING:
+    from workbench.indexing import IndexOptions
 
 STARTING, RUNNING, DONE, STOPPED, FAILED = "starting", "running", "done", "stopped", "failed"
 MOST_FILES = 500
@@ -41,8 +44,15 @@ _TRIES = 20
 _started: list[subprocess.Popen[bytes]] = []
 
 
+INDEX, MOVE, REMOVE, DEMO = "index", "move", "remove", "demo"
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
+    """What a run has to do: `action` says which command. `source` is the collection that documents are moved from or taken out of
+    ("": all); `move`: files that are in another collection already leave it.
+    """
+
     paths: tuple[str, ...]
     collection: str = "docs"
     tenant: str | None = None
@@ -51,6 +61,16 @@ class Request:
     hidden: bool = False
     encoder: str | None = None
     below: tuple[str, ...] | None = None
+    action: str = INDEX
+    source: str = ""
+    move: bool = False
+
+    @property
+    def options(self) -> IndexOptions:
+        from workbench.indexing import IndexOptions
+
+        access = (self.tenant, self.roles, self.sensitivity)
+        return IndexOptions((self.collection,), self.encoder, *access, hidden=self.hidden, move=self.move)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,16 +278,8 @@ def execute(folder: Path, corpus: Path) -> Status:
         raise SystemExit(f"There is no run to do in {folder}")
     run = replace(run, state=RUNNING)
     write(folder, run)
-    request = run.request
     try:
-        from workbench.indexing import IndexOptions, index
-
-        if not all(may_index(path, request.below) for path in request.paths):
-            raise UsageError("A path is not below a folder that may be indexed", "Ask the owner of the corpus")
-        access = (request.tenant, request.roles, request.sensitivity)
-        options = IndexOptions((request.collection,), request.encoder, *access, hidden=request.hidden)
-        stop = folder / "stop"
-        report = index(request.paths, corpus, options, progress=_reporter(folder, run), abort=stop.exists)
+        report = _report(run.request, corpus, {"progress": _reporter(folder, run), "abort": (folder / "stop").exists})
         ended = _done(run, report)
     except IndexingStopped:
         ended = replace(run, state=STOPPED)
@@ -276,6 +288,22 @@ def execute(folder: Path, corpus: Path) -> Status:
     ended = replace(ended, ended=time.time())
     write(folder, ended)
     return ended
+
+
+def _report(request: Request, corpus: Path, around: dict[str, Any]) -> IndexReport:
+    from workbench import demo, indexing
+
+    if request.action == DEMO:
+        return demo.build(corpus=corpus, progress=around["progress"], abort=around["abort"]).report
+    if not all(may_index(path, request.below) for path in request.paths):
+        raise UsageError("A path is not below a folder that may be indexed", "Ask the owner of the corpus")
+    if request.action == MOVE:
+        return indexing.move(request.paths, corpus, request.collection, source=request.source or None, **around)
+    if request.action == REMOVE and request.source:
+        return indexing.take_out(request.paths, corpus, request.source, **around)
+    if request.action == REMOVE:
+        return indexing.remove(request.paths, corpus, **around)
+    return indexing.index(request.paths, corpus, request.options, **around)
 
 
 def _reporter(folder: Path, run: Status) -> Callable[[Progress], None]:

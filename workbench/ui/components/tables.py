@@ -1,4 +1,4 @@
-"""Parts of the Corpus page as HTML: counts, sources, files that were refused, chunks, generations. No Streamlit."""
+"""Parts of the Corpus page as HTML: files that were refused, chunks, generations. No Streamlit."""
 
 from __future__ import annotations
 
@@ -14,24 +14,8 @@ from workbench.store.catalogue import Refused
 from workbench.store.generations import Layout, Manifest
 from workbench.ui.components import cards
 
-MOST_ROWS = 12
 MOST_FILES = 200
 REFUSED = ("", "File", "Reason", "What to do")
-
-
-def counts_html(title: str, counts: Mapping[str, int], what: str) -> str:
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    most = max(counts.values(), default=1) or 1
-    rows = "".join(
-        f'<tr><td class="wb-short"><bdi>{visible(plain(name or "(none)", 40))}</bdi></td><td class="wb-num">{n:,}</td>'
-        f'<td class="wb-bar-cell"><span class="wb-count" style="width:{100 * n / most:.0f}%"></span></td></tr>'
-        for name, n in ordered[:MOST_ROWS]
-    )
-    more = f'<p class="wb-msg">and {len(ordered) - MOST_ROWS:,} more</p>' if len(ordered) > MOST_ROWS else ""
-    return (
-        f'<h4 class="wb-chart">{visible(title)}</h4>'
-        f'<table class="wb-table" aria-label="{attribute(what)} by {attribute(title.lower())}">{rows}</table>{more}'
-    )
 
 
 def size(number: float) -> str:
@@ -98,15 +82,23 @@ def refused_html(counts: Mapping[tuple[str, str], int], listed: Sequence[Refused
 
 
 def chunks_html(rows: Sequence[tuple[str, Chunk]], query: Mapping[str, str]) -> str:
-    """Chunks (path and chunk) with links to their places, which open with the words of the state's parameters marked."""
+    """Chunks (path and chunk), one line each, which opens in place: the whole text, and a link to its place in the document with
+    the words of the state's parameters marked.
+    """
     made = []
     for path, chunk in rows:
         cited = cite(path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
-        where = link(cards.chunk_address(chunk, path, asked=query), cited, 200)
         kind = chunk.collection + (" (document)" if chunk.granularity == "document" else "")
-        made.append((where, chunk.chunk_index + 1, kind, chunk.tokens, chunk.section, plain(chunk.text[:400], 140)))
-    heads = ("Where", "Chunk", "Collection", "Tokens", "Section", "Text")
-    return '<div class="wb-places">' + table(heads, made, (1, 3), "Chunks") + "</div>"
+        section = chunk.section.rpartition(" > ")[2]
+        cells = ((cited, 160), (f"{kind} · {chunk.tokens:,} tokens", 80), (section, 60), (chunk.text[:400], 200))
+        spans = "".join(f"<span><bdi>{visible(plain(text, most))}</bdi></span>" for text, most in cells)
+        where = link(cards.chunk_address(chunk, path, asked=query), f"Open {cited}", 200)
+        made.append(
+            f'<details class="wb-chunk"><summary>{spans}</summary><p class="wb-msg">{where.html} '
+            f"chunk {chunk.chunk_index + 1}, {visible(plain(chunk.section, 200))}</p>"
+            f'<div class="wb-chunk-text" dir="auto">{visible(chunk.text)}</div></details>'
+        )
+    return f'<div class="wb-chunks" role="group" aria-label="Chunks">{"".join(made)}</div>'
 
 
 def generations_html(corpus: Path, opened: str) -> str:

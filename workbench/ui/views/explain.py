@@ -33,7 +33,7 @@ from workbench.store.catalogue import Catalogue
 from workbench.store.types import WordScore
 from workbench.ui import auth, jobs, marks, resources
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, controls, live, sidebar, tables, thresholds
+from workbench.ui.components import cards, controls, live, sidebar, tables, thresholds, welcome
 from workbench.ui.components.cards import number
 from workbench.ui.components.tables import Html, table
 from workbench.ui.state import AppState
@@ -58,7 +58,7 @@ def draw(corpus: Corpus) -> None:
     _settings(state, corpus)
     if search.request_of(state).blank:
         st.caption("There is no search to explain yet: type a query, or come here from the Search page.")
-        resources.no_query(corpus)
+        welcome.no_query(corpus)
         return
     _answer(corpus)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from workbench import guide
-from workbench.ui.components import controls
+from workbench.ui import resources
+from workbench.ui.components import controls, welcome
 from workbench.ui.state import page_value, set_page_values
 
 _SCROLL = """
@@ -31,5 +32,9 @@ def draw() -> None:
         label_visibility="collapsed",
         **controls.bound("guide.page", page, lambda chosen: set_page_values(page=chosen)),
     )
+    corpus = resources.corpus_if_any()
+    if page == "start" and corpus is not None and resources.info(corpus)["documents"]:
+        with st.container(border=True):
+            welcome.tour(corpus)
     st.html(f'<article class="wb-guide">{guide.html(page)}</article>')
     st.html(f"<script>{_SCROLL}</script>", unsafe_allow_javascript=True)

@@ -27,7 +27,7 @@ from workbench.ranking.agreement import jaccard, overlap, rbo
 from workbench.retrieve.request import sources_of
 from workbench.ui import events, marks, resources
 from workbench.ui import state as app_state
-from workbench.ui.components import boxes, cards, controls, sidebar
+from workbench.ui.components import boxes, cards, controls, sidebar, welcome
 from workbench.ui.components.cards import histogram_html
 from workbench.ui.components.controls import PREFIX, lazy
 from workbench.ui.components.thresholds import Place
@@ -327,7 +327,7 @@ def draw(corpus: Corpus) -> None:
     places = sidebar.draw(state, corpus)
     events.draw(corpus)
     if request_of(state).blank:
-        resources.no_query(corpus)
+        welcome.no_query(corpus)
         return
     boxes.add_to_history(state)
     boxes.exactness_answer(corpus)
