@@ -104,11 +104,11 @@ def test_a_folder_is_indexed_from_the_page_and_searched(page: Any, empty_server:
     expect(page.get_by_text("There is no file or folder /no/such/folder")).to_be_visible()
     box.fill(str(source))
     page.get_by_role("button", name="Start indexing").click()
-    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    expect(page.get_by_role("button", name="Stop the run")).to_be_visible()
     # Another tab sees the same run, and cannot start a second one; this one goes elsewhere and comes back.
     other = page.context.new_page()
     other.goto(f"{empty_server}/corpus")
-    expect(other.get_by_role("button", name="Stop").or_(other.get_by_text("60 indexed"))).to_be_visible()
+    expect(other.get_by_role("button", name="Stop the run").or_(other.get_by_text("60 indexed"))).to_be_visible()
     other.close()
     page.goto(f"{empty_server}/guide")
     settled(page)

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
+import workbench as wb
 from workbench.ingest.readers.pdf import PICTURE, page_png
 from workbench.locators import Place
 from workbench.records import Chunk, Span
@@ -107,6 +108,27 @@ def test_lines_of_an_address(lines: str, target: Target) -> None:
 # --- the page -------------------------------------------------------------------------------------------------------------
 
 
+def test_chunks_have_their_rank_and_score_for_the_query(open_app: Open, small_corpus: Path):
+    """They are those of the Search page's hybrid column; the strip links to them, and the way back is there."""
+    at = document(open_app, small_corpus, path="tea.md", q="boiling water")
+    with wb.open_corpus(small_corpus) as corpus:
+        result = corpus.search("boiling water", limit=100)
+        ((name, (rank, score)),) = result.ranked_chunks(result.hits[0].document_id).items()
+    assert (name, rank, score) == (result.hits[0].chunk_id, 1, result.hits[0].score)
+    assert f"<b>#1</b> {score:.3f}" in body(at)
+    (strip,) = (b for b in bodies(at) if 'class="wb-strip"' in b)
+    assert f'href="#line-1" title="Rank 1, score {score:.3f}: chunk 1"' in strip
+    assert strip.count("<i ") == 4
+    (back,) = at.get("page_link")
+    assert back.proto.query_string == "q=boiling+water"
+    assert 'class="wb-strip"' not in "".join(bodies(document(open_app, small_corpus, path="tea.md")))
+
+
+def test_a_part_of_a_path_that_only_one_has_is_enough(open_app: Open, small_corpus: Path):
+    assert "The office kettle" in body(document(open_app, small_corpus, path="ETTLE"))
+    assert "notes/note-03.md" in all_text(document(open_app, small_corpus, path="note-"))
+
+
 def test_the_query_is_marked_and_gone_through(open_app: Open, small_corpus: Path) -> None:
     at = document(open_app, small_corpus, path="tea.md", q="boiling water")
     assert body(at).count("<mark>") == 4
@@ -196,10 +218,7 @@ def pdf_corpus(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def shown_page(open_app: Open, corpus: Path, **params: str) -> AppTest:
-    at = document(open_app, corpus, path="paper.pdf", **params)
-    assert not at.image
-    at.toggle(key="wb.w.document.image").set_value(True)
-    return run(at)
+    return document(open_app, corpus, path="paper.pdf", **params)
 
 
 def test_a_page_is_drawn_from_the_original_while_it_is_the_same_and_allowed(

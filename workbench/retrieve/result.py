@@ -129,6 +129,16 @@ class SearchResult:
         """Like `documents`, with the characters of each candidate."""
         return self._passages(self.outcome.kept[:most])
 
+    def ranked_chunks(self, document_id: str) -> dict[str, tuple[int, float]]:
+        """Chunk id -> final rank (from 1, without the limit) and fused score, of the candidates of one document."""
+        columns, rows = self.retrieved.columns, self.fused.rows
+        kept = enumerate(zip(self.order.tolist(), rows[self.order].tolist(), strict=True), 1)
+        return {
+            columns.chunk_ids[row]: (rank, float(self.fused.scores[at]))
+            for rank, (at, row) in kept
+            if columns.document_ids[row] == document_id
+        }
+
     def alike(self, positions: Ints | None = None) -> list[list[tuple[str, str, Span]]]:
         """Like `passages`, of every candidate after dedupe, or of some (positions in `fused`): each with those of the same text
         that dedupe removed for it.

@@ -80,7 +80,7 @@ def _live(corpus: str) -> None:
     st.progress(share, text=f"{name}: {run.done:,} of {run.total:,}" if run.total else f"{name}…")
     stopping = runs.stopping(Path(corpus))
     st.button(
-        "Stopping…" if stopping else "Stop",
+        "Stopping…" if stopping else "Stop the run",
         key=_KEY + "stop",
         on_click=_stop,
         args=(corpus,),

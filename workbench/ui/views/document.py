@@ -1,4 +1,5 @@
-"""The Document page: one document's whole text with the query's matches and the chunks' borders, its pages and neighbours.
+"""The Document page: one document's whole text with the query's matches and the chunks' borders, ranks and scores, an overview of
+both along the document, the printed page of a PDF, and its neighbours.
 
 The address names the document (`id`, `path`) and one place in it: `at` (`sheet=Sales&row=12`, or as people write it,
 `Sales!A12`), which `lines` (with `quote`) may narrow; or `match` n, or `chunk` n. A path may be a whole citation. Moving from
@@ -11,9 +12,10 @@ import itertools
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import numpy as np
 import streamlit as st
@@ -25,8 +27,10 @@ from workbench.markup import attribute, marked, plain, visible
 from workbench.records import Chunk, Document, Span, cite
 from workbench.retrieve.readfile import find_cited, find_place, original
 from workbench.store.catalogue import Catalogue
+from workbench.ui import resources
 from workbench.ui import state as app_state
 from workbench.ui.components import cards, controls
+from workbench.ui.finder import Request
 from workbench.ui.state import page_value, set_page_values
 
 if TYPE_CHECKING:
@@ -44,6 +48,9 @@ _SIGNS = {"paragraph": "¶"}
 _ERROR = "[ERROR: "
 _PLACES = ("at", "lines", "quote", "match", "chunk")
 _KEY = controls.PREFIX + "document."
+Ranks = Mapping[str, tuple[int, float]]
+"""Chunk id -> its rank for the present query and its fused score."""
+MOST_TICKS = 300
 _SCROLL = """
 ((turned) => {
   const place = turned ? document.querySelector(".wb-doc .wb-turned") || document.querySelector(".wb-doc .wb-row")
@@ -153,10 +160,17 @@ class Sheet:
         return None if found is None else Span(found.start(), found.end())
 
     def html(
-        self, page: int, target: Target, matches: Sequence[Span] = (), current: int | None = None, *, beyond: int = 0
+        self,
+        page: int,
+        target: Target,
+        matches: Sequence[Span] = (),
+        current: int | None = None,
+        *,
+        beyond: int = 0,
+        ranks: Ranks | None = None,
     ) -> str:
         """One page (from 1) of rows, and `beyond` rows of the pages before and after; the target's lines and the matches (in
-        order, not overlapping; `current` is the position of the one that is shown) are marked.
+        order, not overlapping; `current` is the position of the one that is shown) are marked. `ranks` are of its chunks.
         """
         own = (page - 1) * ROWS_A_PAGE
         last = min(own + ROWS_A_PAGE + beyond, len(self.row_starts))
@@ -191,20 +205,58 @@ class Sheet:
             name = f' id="line-{line}"' if is_first else ""
             rows.append(
                 f'<div class="wb-row{"".join(f" {kind}" for kind, so in kinds if so)}"'
-                f'{name}><div class="wb-margin">{"" if chunk is None else self._border(chunk)}</div>{number}'
+                f'{name}><div class="wb-margin">{self._border(chunk, ranks or {})}</div>{number}'
                 f'<span class="wb-src-line" dir="auto">{body}</span></div>'
             )
         placed = " wb-placed" if self.places else ""
         return f'<div class="wb-lines wb-doc{placed}" role="document">{"".join(rows)}</div>'
 
-    def _border(self, chunk: Chunk) -> str:
+    def strip(
+        self, page: int, matches: Sequence[Span], ranks: Ranks, best: int, focus: int, asked: Mapping[str, str]
+    ) -> str:
+        """The document from left to right: its chunks among the candidates (the first `best` are results) as links to them,
+        the matches as ticks, and where the page stands.
+        """
+        whole = max(len(self.text), 1)
+
+        def at(start: int, end: int = 0) -> str:
+            width = f";width:{max(100 * (end - start) / whole, 0.3):.2f}%" if end else ""
+            return f'style="left:{100 * start / whole:.2f}%{width}"'
+
+        marks = []
+        for number, chunk in enumerate(self.chunks, 1):
+            if chunk.chunk_id not in ranks:
+                continue
+            rank, score = ranks[chunk.chunk_id]
+            line = self.line_at(chunk.start)
+            here = self.page_at(chunk.start) == page and int(self.line_starts[line - 1]) == chunk.start
+            href = (
+                f"#line-{line}" if here else f"document?{urlencode({**asked, 'path': self.path, 'chunk': str(number)})}"
+            )
+            said = f"Rank {rank:,}, score {score:.3f}: chunk {number}"
+            kind = "wb-result" if rank <= best else 'wb-candidate" tabindex="-1'
+            marks.append(
+                f'<a class="{kind}" href="{attribute(href)}" title="{said}" aria-label="{said}" {at(chunk.start, chunk.end)}></a>'
+            )
+        step = -(-len(matches) // MOST_TICKS) or 1
+        ticks = "".join(f"<i {at(match.start)}></i>" for match in matches[::step])
+        named = f"{len(marks):,} of {len(self.chunks):,} chunks are candidates; {len(matches):,} matches"
+        return f'<nav class="wb-strip" aria-label="{named}">{"".join(marks)}{ticks}<b {at(focus)}></b></nav>'
+
+    def _border(self, chunk: Chunk | None, ranks: Ranks) -> str:
+        if chunk is None:
+            return ""
         section, number = chunk.section.rpartition(" > ")[2], chunk.chunk_index + 1
         citation = cite(self.path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
         whole = ", ".join(filter(None, (f"chunk {number}", f"{chunk.tokens} tokens", chunk.section)))
         named = f" · <bdi>{visible(plain(section, 60))}</bdi>" if section else ""
+        rank = ""
+        if ranked := ranks.get(chunk.chunk_id):
+            whole = f"rank {ranked[0]:,} for this query, score {ranked[1]:.4f}; {whole}"
+            rank = f"<b>#{ranked[0]:,}</b> {ranked[1]:.3f} · "
         return (
             f"{cards.copy_button(citation, f'Copy the citation of chunk {number}', str(number))}"
-            f'<span class="wb-border" title="{attribute(plain(whole, 300))}">{chunk.tokens} tokens{named}</span>'
+            f'<span class="wb-border" title="{attribute(plain(whole, 300))}">{rank}{chunk.tokens} tokens{named}</span>'
         )
 
 
@@ -274,36 +326,52 @@ class Shown:
 def draw(corpus: Corpus) -> None:
     name, path = page_value("id"), page_value("path")
     if not (name or path):
-        _path_box()
+        _path_box("Path")
         st.text("Open a result's citation on the Search page, or type a path as citations show it.")
         _some_paths(corpus)
         return
     shown = find(corpus, name, path, page_value("at"))
     if isinstance(shown, str):
-        _path_box(path)
-        st.html(cards.alert("", shown, "Search again: the document may have been removed or renamed since"))
-        return
+        like = _like(corpus, path)
+        if len(like) != 1:
+            _path_box("Path", path)
+            st.html(cards.alert("", shown, "Search again: the document may have been removed or renamed since"))
+            if like:
+                st.text("Paths that hold these letters:")
+                st.html(_links(like))
+            return
+        shown = find(corpus, "", like[0])
+        assert not isinstance(shown, str)
     if shown.document is None:
         _text(corpus, shown)
         return
     text, side = st.columns([7, 3], gap="medium")
     with text:
         _text(corpus, shown)
-    with side:
+    with side.container(key=_KEY + "side"):
+        _path_box("Open another document")
         if shown.document.type == "pdf" and shown.document.page_starts:
             _page_image(corpus, shown.document, shown.place)
         _beside(corpus, shown.document, shown.chunks)
 
 
-def _path_box(value: str = "") -> None:
+def _like(corpus: Corpus, path: str) -> list[str]:
+    """Visible paths that hold the letters of one that is not there, or else its name."""
+    engine = corpus.engine
+    catalogue, scope = Catalogue(engine.opened), engine.records.scope(corpus.principal, None, ())
+    parts = (path.strip(), path.strip().rpartition("/")[2])
+    return next((found for part in parts if part and (found := catalogue.paths(scope, MOST_LISTED, part))), [])
+
+
+def _path_box(label: str, value: str = "") -> None:
     def show(path: str | None) -> None:
         set_page_values(**dict.fromkeys(("id", *_PLACES), ""), path=(path or "").strip())
 
     st.text_input(
-        "Path",
+        label,
         value,
         placeholder="reference/about.md",
-        help="A path as citations show it, relative to the indexed folder, or a whole citation: book.xlsx#sheet=Sales&row=12.",
+        help="A path as citations show it, a part of one, or a whole citation: book.xlsx#sheet=Sales&row=12.",
         **controls.bound("path", value, show),
     )
 
@@ -355,15 +423,26 @@ def _text(corpus: Corpus, shown: Shown) -> None:
     match, chunk = _numbered("match", len(matches)), _numbered("chunk", len(sheet.chunks))
     focus = sheet.offset_of(target) if chunk is None else sheet.chunks[chunk].start
     focus = focus if match is None else matches[match].start
-    st.html(heading(shown.path, shown.document.title if shown.document else "", sheet, target, len(matches)))
+    asked, bar = app_state.current().to_params(), st.container(key=_KEY + "bar", gap="xxsmall")
     if shown.problem is not None:
         st.html(cards.alert("", shown.problem.message, shown.problem.remedy))
-    _buttons(sheet, matches, match, focus)
-    rows, own = st.container(), sheet.page_at(focus)
+    rows, own = st.empty(), sheet.page_at(focus)
     page = own
     if sheet.pages > 1:  # under the rows: whoever has read a page to its end turns it there
         page = st.pagination(sheet.pages, default=own, key=f"{_KEY}rows-{focus}-{shown.path}")
-    rows.html(sheet.html(page, target, matches, match, beyond=_BEYOND))
+    if resources.finder().kept("hybrid") is None:  # the first search may wait for the encoder; the text need not
+        rows.html(sheet.html(page, target, matches, match, beyond=_BEYOND))
+    ranks, best = _ranks(corpus, shown)
+    with bar:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            if asked.get("q") or asked.get("keywords"):
+                icon, help = ":material/arrow_back:", "Back to the results on the Search page."
+                st.page_link(app_state.page_of(""), label="Results", icon=icon, query_params=asked, help=help)
+            st.html(heading(shown.path, shown.document.title if shown.document else "", sheet, target, len(matches)))
+        _buttons(sheet, matches, match, focus)
+        if ranks or matches:
+            st.html(sheet.strip(page, matches, ranks, best, focus, asked))
+    rows.html(sheet.html(page, target, matches, match, beyond=_BEYOND, ranks=ranks))
     st.html(f"<script>/* {focus} */{_SCROLL}({page if page != own else 0});</script>", unsafe_allow_javascript=True)
 
 
@@ -378,6 +457,21 @@ def _matches(corpus: Corpus, shown: Shown) -> tuple[Span, ...]:
     except WorkbenchError as exc:
         st.html(cards.alert("The matches cannot be shown", exc.message, exc.remedy))
         return ()
+
+
+def _ranks(corpus: Corpus, shown: Shown) -> tuple[Ranks, int]:
+    """Rank and score of the document's chunks for the query under the plan that the sidebar moves, and how many results it shows.
+
+    It is the search of the Search page's hybrid column, which the session keeps; a search that fails has no ranks.
+    """
+    state = app_state.current()
+    if shown.document is None or not (state.query or state.keywords):
+        return {}, 0
+    request = Request(state.query, state.keywords, state.filters, state.context)
+    found = resources.finder().find(corpus, request, "hybrid", state.moved)
+    if found.result is None:
+        return {}, 0
+    return found.result.ranked_chunks(shown.document.document_id), int(state.moved["limit"])
 
 
 @st.cache_data(show_spinner="Looking for the matches", max_entries=64)
@@ -428,9 +522,9 @@ def _go(name: str, number: int, step: int, most: int) -> None:
 
 @st.fragment
 def _page_image(corpus: Corpus, document: Document, place: Span | None) -> None:
-    """The page that the address stands on, as it is printed; only on request, because it reads the whole file."""
+    """The page that the address stands on, as it is printed."""
     help = "Draws the page of the original file, if it is there and unchanged."
-    if not st.toggle("Show the page", key=_KEY + "image", help=help):
+    if not st.toggle("Show the page", value=True, key=_KEY + "image", help=help):
         return
     most, line = len(document.page_starts), read_target(page_value("lines")).first
     start = place.start if place is not None else sum(len(t) + 1 for t in document.text.split("\n")[: max(line - 1, 0)])
@@ -439,7 +533,7 @@ def _page_image(corpus: Corpus, document: Document, place: Span | None) -> None:
     try:
         found = original(corpus.engine, corpus.principal, corpus.policy, document)
         if not found.data:
-            st.html(cards.alert("There is no picture of the page", found.reason, found.remedy))
+            st.caption(f"There is no picture of the page: {found.reason}. {found.remedy}")
             return
         st.image(_png(document.sha256, page, found.data), caption=f"Page {page} of {most}", width="stretch")
     except WorkbenchError as exc:
@@ -490,11 +584,13 @@ def _item(path: str, name: str, relation: str = "") -> str:
 def _some_paths(corpus: Corpus) -> None:
     engine = corpus.engine
     paths = Catalogue(engine.opened).paths(engine.records.scope(corpus.principal, None, ()), MOST_LISTED + 1)
-    st.html(f'<ul class="wb-links">{"".join(_item(path, path) for path in paths[:MOST_LISTED])}</ul>')
+    st.html(_links(paths[:MOST_LISTED]))
     if len(paths) > MOST_LISTED:
-        st.caption(
-            f"These are the first {MOST_LISTED}; *Chunks* on the [Corpus](corpus?part=chunks) page finds the others."
-        )
+        st.caption(f"These are the first {MOST_LISTED}; the table on the [Corpus](corpus) page has the others.")
+
+
+def _links(paths: Sequence[str]) -> str:
+    return f'<ul class="wb-links">{"".join(_item(path, path) for path in paths)}</ul>'
 
 
 def facts_html(document: Document, chunks: Sequence[Chunk], copies: Sequence[str] = ()) -> str:
