@@ -11,7 +11,7 @@ MEMORY := $(shell df -m --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$
 # Files with slow tests first, and a process that is done takes work from the others.
 PYTEST ?= $(if $(MEMORY),TMPDIR=$(MEMORY)) $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo app test test-all test-fast test-slow break-rules lint audit format bench table guide pictures notebooks clean
+.PHONY: demo app test test-all test-fast test-slow test-scale break-rules lint audit format bench table guide pictures notebooks clean
 
 demo: $(VENV)/.installed
 	$(BIN)/workbench demo $(ARGS)
@@ -31,6 +31,12 @@ test-fast: $(VENV)/.installed-dev
 
 test-slow: $(VENV)/.installed-dev
 	TRIALS=$${TRIALS:-10} $(PYTEST) -m slow $(ARGS)
+
+# The same rules where texts, words and vectors are on Milvus, and indexing on a Ray cluster: ray is 80 MB, which `make test` leaves out.
+test-scale: $(VENV)/.installed-dev
+	$(UV) -q -c constraints.txt -e '.[ray]'
+	$(PYTEST) --store milvus tests/acceptance tests/integration/test_search.py tests/integration/test_redaction.py $(ARGS)
+	$(PYTEST) tests/contract/test_stores.py tests/integration/test_cluster.py $(ARGS)
 
 # Breaks each preset's rules one at a time on a copy of the tree, and fails where a test does not notice.
 break-rules: $(VENV)/.installed-dev
@@ -84,5 +90,5 @@ $(VENV)/.installed: $(VENV)/.uv pyproject.toml
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.uv pyproject.toml
-	$(UV) -q -c constraints.txt -e '.[dev,notebooks,mcp,endpoint,auth]'
+	$(UV) -q -c constraints.txt -e '.[dev,notebooks,mcp,endpoint,auth,milvus]'
 	@touch $(VENV)/.installed $@

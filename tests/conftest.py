@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import dataclasses
 import fcntl
 import os
 import shutil
@@ -36,6 +37,30 @@ hypothesis.settings.load_profile("fixed")
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores: journeys in a browser wait more than they work."""
     return min((os.cpu_count() or 1) + 1, 4)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--store", choices=("here", "milvus"), default="here", help="Where corpora that tests index are.")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _store(pytestconfig: pytest.Config) -> Iterator[None]:
+    """With `--store milvus` each new corpus is in a file of milvus-lite beside its folder: `make test-milvus`."""
+    if pytestconfig.getoption("store") == "here":
+        yield
+        return
+    from workbench.indexing.state import Run
+
+    begin = Run.begin.__func__
+
+    def beside(cls, corpus, options, previous, *more):
+        if options is not None and options.store is None:
+            options = dataclasses.replace(options, store=f"{corpus.absolute()}.db")
+        return begin(cls, corpus, options, previous, *more)
+
+    Run.begin = classmethod(beside)
+    yield
+    Run.begin = classmethod(begin)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -109,6 +109,25 @@ SETTINGS: tuple[Setting, ...] = (
         "What runs the model; `auto` takes the fastest that agrees with torch.",
         choices=("auto", "openvino", "torch"),
     ),
+    Setting(
+        "store",
+        "",
+        "Where the texts, words and vectors of a corpus are: address of a Milvus server, or a file of milvus-lite that ends in"
+        " `.db`; empty: in the corpus's folder.",
+    ),
+    Setting(
+        "store_name", "workbench", "What the corpus is called on the store: its alias, and how its collections begin."
+    ),
+    Setting("store_token", "", "`user:password` or API key for the store.", secret=True),
+    Setting("store_database", "", "Database on the store; empty: its default one."),
+    Setting("store_certificate", "", "File of the certificate that the store's TLS is checked with.", path=True),
+    Setting("store_timeout_seconds", 10.0, "Longest that the store may take for one answer.", 0.1, 3600),
+    Setting(
+        "store_index",
+        "HNSW",
+        "How the store finds near vectors; `FLAT` compares with all of them.",
+        choices=("HNSW", "IVF_FLAT", "FLAT"),
+    ),
     Setting("cache_dir", "", "Where converted models are kept; empty means the user's cache folder.", path=True),
     Setting(
         "verify",

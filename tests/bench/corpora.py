@@ -51,7 +51,12 @@ class GivenDocument:
 
 
 def build_given(
-    corpus: Path, root: str, documents: Iterable[GivenDocument], identity: EncoderIdentity, tell: ProgressCallback
+    corpus: Path,
+    root: str,
+    documents: Iterable[GivenDocument],
+    identity: EncoderIdentity,
+    tell: ProgressCallback,
+    store: str = "",
 ) -> Built:
     """Build and publish a generation of a new corpus."""
     corpus.mkdir(parents=True, exist_ok=True)
@@ -73,7 +78,9 @@ def build_given(
                 staging.flush()
             finally:
                 staging.close()
-            built = build_generation(corpus, staging.path, None, {vector_key(identity): (identity, journal)}, tell)
+            built = build_generation(
+                corpus, staging.path, None, {vector_key(identity): (identity, journal)}, tell, store=store
+            )
             forget(journal, built.text_hashes, 0)
         finally:
             generations.clean(corpus)

@@ -11,6 +11,7 @@ import workbench as wb
 from workbench import guide, settings
 from workbench.plan import fields as plan_fields
 from workbench.plan.presets import PRESETS
+from workbench.settings import read_yaml
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = {name: guide.text(name) for name in guide.PAGES if name != "reference"}
@@ -84,6 +85,15 @@ def test_pages_become_html_with_anchors_and_pictures():
 @pytest.mark.parametrize("notebook", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
 def test_every_notebook_is_in_the_guide(notebook):
     assert f"| [{notebook.stem}](../../notebooks/{notebook.name}) | " in GUIDE
+
+
+def test_the_compose_file_is_yaml_with_what_its_services_name():
+    (block,) = re.findall(r"```yaml\n(services:.*?)```", guide.text("scale"), re.DOTALL)
+    made = read_yaml(block)
+    for service in made["services"].values():
+        assert service["image"].count(":") == 1
+        assert {volume.partition(":")[0] for volume in service["volumes"]} <= made["volumes"].keys()
+        assert set(service.get("depends_on", ())) <= made["services"].keys()
 
 
 @pytest.mark.parametrize("extra", EXTRAS)

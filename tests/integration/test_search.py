@@ -12,8 +12,6 @@ from corpus_files import write_files
 import workbench as wb
 from workbench.cli.main import main
 from workbench.errors import EncoderError, NeedsSearch, PlanError, QueryError, SourceUnavailable, UsageError
-from workbench.store.lexical.search import LexicalIndex
-from workbench.store.vectors import VectorIndex
 
 # Query, and the documents that hold it: one of them comes first in the modes that read words.
 PLANTED = [
@@ -318,18 +316,18 @@ def test_a_side_that_fails_leaves_the_other(sample, monkeypatch):
     full = sample.search_examples("arpeggio")
     assert full.warnings == ()
     with monkeypatch.context() as patched:
-        patched.setattr(LexicalIndex, "search", fail)
+        patched.setattr(type(sample.engine.lexical), "search", fail)
         alone = sample.search_examples("arpeggio")
         assert alone.warnings == (
             "keyword could not run: The model is gone. Fetch it again. The result is from vector",
         )
         assert [set(e.contributions) for e in alone] == [{"vector"}] * len(alone)
         assert {e.title: e.contributions["vector"] for e in full}["Noon bells"] == alone[0].score
-    monkeypatch.setattr(VectorIndex, "search", fail)
+    monkeypatch.setattr(type(sample.engine.vectors("")), "search", fail)
     words = sample.search_examples("arpeggio")
     assert words.warnings[0].startswith("vector could not run: The model is gone")
     assert [e.title for e in words] == ["Noon bells", "Arpeggios"]
-    monkeypatch.setattr(LexicalIndex, "search", fail)
+    monkeypatch.setattr(type(sample.engine.lexical), "search", fail)
     with pytest.raises(SourceUnavailable, match="Fetch it again"):
         sample.search_examples("arpeggio")
 

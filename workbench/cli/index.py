@@ -45,6 +45,7 @@ _PATHS = argument("paths", nargs=-1, required=True, type=ANY_PATH)
     ),
     flag("--one-chunk", help="Make each document one chunk."),
     flag("--move", help="Files that are in other collections leave those; else they are in both."),
+    option("--ray", default="", help="Read and embed on Ray: `local`, or the address of a cluster."),
     flag("--wait", help="Wait while another process is indexing."),
     flag("--strict", help="Exit with 1 when a file failed."),
     flag("--dry-run", help="Say what would happen, and change nothing."),
@@ -64,7 +65,7 @@ def index(o: Given) -> None:
 
     if o.dry_run and o.watching:
         raise UsageError("--dry-run changes nothing, so there is nothing to --watch", "Leave one of the two out")
-    how = o.pick("tenant", "roles", "sensitivity", "hidden", "ocr", "move")
+    how = o.pick("tenant", "roles", "sensitivity", "hidden", "ocr", "ray", "move")
     how |= {"type": o.kind, "encoder": o.encoders or None, "one_chunk_per_document": o.one_chunk}
     collections = o.collections or ("docs",)
     if o.check_words:

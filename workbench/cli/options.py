@@ -45,7 +45,26 @@ def _mapping(_: click.Context, __: click.Parameter, value: str | None) -> str | 
         raise FilterError(f"The filter is not a JSON object: {exc}", 'Write for example {"type": "note"}') from exc
 
 
-CORPUS = option("--corpus", "-c", type=ANY_PATH, callback=_at_home, help="The corpus folder (default ./.workbench).")
+def _store(_: click.Context, __: click.Parameter, value: str | None) -> None:
+    """Make a store the setting `store` of this process and of those that it starts."""
+    if value is not None:
+        os.environ["WORKBENCH_STORE"] = value
+
+
+def CORPUS(command: Any) -> Any:  # noqa: N802 - an option, or two of them
+    """The corpus folder, and where its large parts are."""
+    store = option(
+        "--store",
+        expose_value=False,
+        callback=_store,
+        help="Milvus server (http://host:19530) or milvus-lite file (x.db).",
+    )
+    folder = option(
+        "--corpus", "-c", type=ANY_PATH, callback=_at_home, help="The corpus folder (default ./.workbench)."
+    )
+    return folder(store(command))
+
+
 JSON = flag("--json", "as_json", help="Print JSON.")
 ASKER = (
     option("--tenant", help="Tenant to search as."),

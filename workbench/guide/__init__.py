@@ -26,6 +26,7 @@ PAGES: Mapping[str, str] = {
     "search": "Search and plans",
     "judge": "Judge and tune",
     "share": "Share and serve",
+    "scale": "Past one machine",
     "default": "Preset default",
     "passages": "Preset passages",
     "collections": "Preset collections",

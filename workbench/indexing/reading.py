@@ -83,6 +83,10 @@ Batch = tuple[tuple[Document, tuple[Record, ...]], ...]
 """Some documents of a file with their records."""
 
 
+Texts = tuple[Sequence[str], Sequence[int], Sequence[str]]
+"""Hashes, tokens and texts that are embedded together."""
+
+
 def read_task(
     task: Task, cutting: Cutting, counter: TokenCounter, alive: Callable[[], None] = lambda: None
 ) -> Iterator[Batch | Outcome]:

@@ -20,7 +20,7 @@ import errno
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,7 +106,12 @@ def _index(run: Run, asked: tuple[str, ...]) -> IndexReport:
             "An earlier version wrote this corpus: its files were read again, and no text that has a vector was embedded again"
         )
     tasks = compare(run, find_files(run, asked, also), (*asked, *also))
-    with staging_file(run.corpus) as staging:
+    with ExitStack() as stack:
+        staging = stack.enter_context(staging_file(run.corpus))
+        if run.options.ray:
+            from workbench.indexing.cluster import Cluster
+
+            run.cluster = stack.enter_context(closing(Cluster(run.options.ray)))
         stage_files(run, staging, tasks)
         if previous.pin is not None and not previous.outdated and previous.sound:
             lost = any(previous.files[key].documents for key in run.dropped)
@@ -114,7 +119,7 @@ def _index(run: Run, asked: tuple[str, ...]) -> IndexReport:
                 run.warnings.append(
                     "The words of every text were split again, because the rules for words have changed"
                 )
-            elif not (run.read or run.read_again or run.fewer or lost):
+            elif not (run.read or run.read_again or run.fewer or lost or run.store != previous.store):
                 return report_of(run, previous.pin.manifest)
         return write(run, staging)
 

@@ -20,11 +20,13 @@ from workbench.store.build import vector_key
 from workbench.store.database import fetch, open_reading
 from workbench.store.generations import DATABASE, FORMAT, Pin
 from workbench.store.lexical.build import made_alike
+from workbench.store.milvus.remote import store_uri
 from workbench.store.schema import FILES
 
 if TYPE_CHECKING:
     import duckdb
 
+    from workbench.indexing.cluster import Cluster
     from workbench.indexing.reading import Cutting
 
 Abort = Callable[[], bool]
@@ -58,6 +60,9 @@ class IndexOptions:
         ocr: Recognise words in scanned pages and pictures; also where the setting `ocr` says so.
         workers: Helper processes that read; None decides by the number of files, 0 reads in this process.
         move: Files that are in other collections already leave those; else they are in both from now on.
+        store: Address of the Milvus server, or file of milvus-lite, that texts, words and vectors go to; "": they stay here.
+            None: where they are, or the setting `store`.
+        ray: Read, embed and write on Ray: `local`, or the address of a cluster; "": in this process.
     """
 
     collections: Sequence[str] = ("docs",)
@@ -72,6 +77,8 @@ class IndexOptions:
     ocr: bool = False
     workers: int | None = None
     move: bool = False
+    store: str | None = None
+    ray: str = ""
 
     @property
     def flags(self) -> FileRules:
@@ -156,7 +163,12 @@ class Previous:
 
     @property
     def database(self) -> Path | None:
-        return self.pin.folder / DATABASE if self.pin is not None else None
+        return self.pin.folder / self.pin.database if self.pin is not None else None
+
+    @property
+    def store(self) -> str:
+        """Address of the store that has its texts, words and vectors; "": they are here."""
+        return self.pin.manifest.remote.get("uri", "") if self.pin is not None else ""
 
     def close(self) -> None:
         if self.pin is not None:
@@ -239,6 +251,7 @@ class Run:
         kept: Files that this run met unchanged.
         rows: Files that were read or left out.
         read: Number of files that gave documents.
+        cluster: Where it reads, embeds and writes; None: in this process.
     """
 
     corpus: Path
@@ -248,6 +261,7 @@ class Run:
     previous: Previous
     rules: CorpusRules
     encoders: tuple[tuple[str, EncoderIdentity], ...]
+    store: str
     started: float = field(default_factory=time.monotonic)
     read_again: bool = False
     fewer: bool = False
@@ -261,6 +275,7 @@ class Run:
     rows: list[StoredFile] = field(default_factory=list)
     read: int = 0
     embedding_seconds: float = 0.0
+    cluster: Cluster | None = None
 
     @classmethod
     def begin(
@@ -269,4 +284,7 @@ class Run:
         """A run that has found out nothing yet; without options it reads nothing, and the corpus keeps its encoders."""
         own = tuple((identity.name, identity) for identity in previous.encoders.values())
         encoders = own if options is None else choose_encoders(options, previous)
-        return cls(corpus, options or IndexOptions(), tell, abort, previous, load_rules(corpus), encoders)
+        asked = None if options is None else options.store
+        stays = asked is None and previous.pin is not None and not settings.get("store")
+        store = previous.store if stays else store_uri(asked)
+        return cls(corpus, options or IndexOptions(), tell, abort, previous, load_rules(corpus), encoders, store)

@@ -18,7 +18,7 @@ from pathlib import Path
 from workbench import settings
 from workbench.encode.protocol import Meter
 from workbench.indexing.compare import recipe_of
-from workbench.indexing.reading import Outcome, read_all
+from workbench.indexing.reading import Outcome, Texts, read_all
 from workbench.indexing.state import FileKey, Run, StoredFile, Task, check, stored_files
 from workbench.ingest.walk import digest_of
 from workbench.records import EncoderIdentity, FileReport, FileStatus, IndexReport
@@ -26,6 +26,8 @@ from workbench.store.build import build_generation, vector_key
 from workbench.store.database import fetch, open_reading
 from workbench.store.generations import DATABASE, Layout, Manifest, step
 from workbench.store.journal import Journal, forget
+from workbench.store.milvus.remote import Remote
+from workbench.store.milvus.write import drop_older, refuse_fetched
 from workbench.store.schema import CUT_RECORDS
 from workbench.store.staging import Staging, lost_wholes
 
@@ -50,7 +52,12 @@ def stage_files(run: Run, staging: Staging, tasks: Sequence[Task]) -> None:
     meter = Meter(run.tell, "read", len(tasks), float(sum(task.found.size for task in tasks)) or 1.0)
     taken = _carried_ids(run)
     documents = chunks = doubled = 0
-    with closing(read_all(tasks, run.cutting, _workers(run.options.workers, tasks))) as items:
+    reading = (
+        read_all(tasks, run.cutting, _workers(run.options.workers, tasks))
+        if run.cluster is None
+        else run.cluster.read_all(tasks, run.cutting)
+    )
+    with closing(reading) as items:
         for task, item in items:
             check(run.abort)
             found = task.found
@@ -123,6 +130,8 @@ def write(run: Run, staging: Staging) -> IndexReport:
     from workbench.encode.load import load_encoder
 
     previous, corpus, cutting = run.previous, run.corpus, run.cutting
+    if previous.pin is not None:
+        refuse_fetched(corpus, previous.pin.manifest, previous.pin.folder)
     lost = _lost_vectors(run)
     staging.add("dropped", *sorted(run.dropped))
     staging.flush()
@@ -155,7 +164,19 @@ def write(run: Run, staging: Staging) -> IndexReport:
                 )
         check(run.abort)
         staging.close()
-        built = build_generation(corpus, staging.path, previous.pin, journals, run.tell, _rules_of_all(run), lost)
+        built = build_generation(
+            corpus,
+            staging.path,
+            previous.pin,
+            journals,
+            run.tell,
+            _rules_of_all(run),
+            lost,
+            run.store,
+            None if run.cluster is None else run.cluster.write,
+        )
+        if run.store:
+            drop_older(corpus, Remote(**built.manifest.remote))
         for _, journal in journals.values():
             forget(journal, built.text_hashes, built.manifest.counts["records"])
     run.warnings += built.warnings
@@ -173,18 +194,30 @@ def _embed_missing(
 
     missing, tokens, there = staging.find_missing(old_database, journal.hashes())
     if missing:
-        encoder = load_encoder(name)
         meter = Meter(run.tell, "embed", missing, float(tokens))
-        for window in staging.missing_texts(_WINDOW):
-            window.sort(key=lambda row: (-row[1], row[0]))
-            for at in range(0, len(window), _BATCH):
-                check(run.abort)
-                hashes, lengths, texts = zip(*window[at : at + _BATCH], strict=True)
-                journal.append(hashes, encoder.encode(texts))
+        batches = _batches(staging)
+        if run.cluster is None:
+            encoder = load_encoder(name)
+            embedded = ((batch, encoder.encode(batch[2])) for batch in batches)
+        else:
+            embedded = run.cluster.embed(name, batches)
+        with closing(embedded):
+            for (hashes, lengths, texts), vectors in embedded:
+                journal.append(hashes, vectors)
                 meter.advance(len(texts), name, float(sum(lengths)))
                 step("embedded")
+                check(run.abort)
         journal.sync()
     return missing, there
+
+
+def _batches(staging: Staging) -> Iterator[Texts]:
+    """The texts without a vector, those of one length together: hashes, tokens and texts."""
+    for window in staging.missing_texts(_WINDOW):
+        window.sort(key=lambda row: (-row[1], row[0]))
+        for at in range(0, len(window), _BATCH):
+            hashes, lengths, texts = zip(*window[at : at + _BATCH], strict=True)
+            yield hashes, lengths, texts
 
 
 def _rules_of_all(run: Run) -> str | None:
@@ -208,7 +241,7 @@ def _lost_vectors(run: Run) -> frozenset[str]:
     if lost:
         names = ", ".join(sorted(run.previous.encoders[key].name for key in lost))
         run.warnings.append(f"The stored vectors of {names} were damaged, and every text was embedded again")
-        pin.check(DATABASE, again=True)
+        pin.check(pin.database, again=True)
         reason = "Its vectors were damaged, and only its file knows their parts"
         for key in set(lost_wholes(database)) - run.dropped:
             run.reports[key] = FileReport(key[1], FileStatus.FAILED, reason, f"Index {key[0]} again")

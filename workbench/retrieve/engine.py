@@ -19,9 +19,9 @@ from workbench.records import Principal, principal_key
 from workbench.store.access.visibility import Policy
 from workbench.store.lexical.search import LexicalIndex
 from workbench.store.lexical.synonyms import NONE, Vocabulary
+from workbench.store.protocol import Vectors
 from workbench.store.reader import Generation
 from workbench.store.types import Scope
-from workbench.store.vectors import VectorIndex
 
 if TYPE_CHECKING:
     from workbench.store.grep.search import MappedGrep
@@ -109,11 +109,12 @@ class Engine:
                 assert self.policy is not None
                 records, grep = self.opened.records, self.opened.grep
                 redactor = Redactor(records, grep, self.policy, self._principal)
-                lexical = self.opened.lexical.shown_by(lambda inner: ShownPostings(inner, records, redactor))
-                self._masked = RedactedRecords(records, redactor), RedactedGrep(grep, redactor), lexical
+                shown = RedactedRecords(records, redactor)
+                lexical = self.opened.lexical.shown_by(shown, lambda inner: ShownPostings(inner, records, redactor))
+                self._masked = shown, RedactedGrep(grep, redactor), lexical
             return self._masked
 
-    def vectors(self, encoder: str) -> VectorIndex:
+    def vectors(self, encoder: str) -> Vectors:
         """The vectors of one encoder. Raises EncoderMismatch, CorpusDamaged."""
         return self.opened.vectors(encoder)
 

@@ -29,8 +29,8 @@ from workbench.retrieve.keywords import (
 )
 from workbench.retrieve.request import Request, folded, sources_of
 from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
+from workbench.store.protocol import Vectors
 from workbench.store.types import Scope, Scored
-from workbench.store.vectors import VectorIndex
 
 # Sources meet here: two cores, and the heavy parts (numpy, RE2, DuckDB, the encoder) release the interpreter's lock.
 # Nothing that runs in it may wait for something else that does.
@@ -220,7 +220,7 @@ class _Search:
             milliseconds=since(started),
         )
 
-    def _vector(self, empty: Answer, scope: Scope, index: VectorIndex) -> Answer:
+    def _vector(self, empty: Answer, scope: Scope, index: Vectors) -> Answer:
         encoder, exact = encoder_of(empty.source), self._plan["vector.exact"]
         vector = self._embedded(encoder)
         started = time.perf_counter()

@@ -15,11 +15,11 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,22 @@ from workbench.store.vectors import MATRIX, build_vectors
 if TYPE_CHECKING:
     import duckdb
 
+    from workbench.store.milvus.write import Writer
+
 _VECTOR_BLOCK = 4096
 _PAUSE = 0.02  # seconds between looks at what runs
 _PACKAGES = ("duckdb", "numpy", "usearch", "google-re2", "PyStemmer", "sentence-transformers", "openvino", "tokenizers")
+
+
+class Rows(Protocol):
+    """Vectors by row: an array, or a store that answers as one."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows and dimension."""
+
+    def __getitem__(self, rows: Any, /) -> NDArray[np.float32]:
+        """Vectors of some rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +82,8 @@ def build_generation(
     tell: ProgressCallback,
     rules: str | None = None,
     lost: Collection[str] = (),
+    store: str = "",
+    writer: Writer | None = None,
 ) -> Built:
     """Build and publish the next generation. Only under the writer's lock.
 
@@ -80,39 +95,93 @@ def build_generation(
         tell: Called with a Progress at each step.
         rules: Digest of the rules of access that every document was indexed under; None: not all under the same.
         lost: Keys of encoders whose vectors in `old` are damaged: nothing is carried over from them.
+        store: Address of the Milvus server that texts, words and vectors go to; "" for here.
+        writer: Writes blocks of records there, perhaps in other processes.
 
     Raises CorpusDamaged where the old generation's database has another digest than it should.
     """
     if old is not None:
-        old.check(DATABASE, again=True)
+        old.check(old.database, again=True)
     folder = Layout(corpus).building / "generation"
     folder.mkdir()
     kept = set(old.manifest.encoders).difference(lost) if old is not None else set()
     facts = _build_database(folder, staged, old, journals, kept, tell)
+    encoders = {key: identity for key, (identity, _) in journals.items()}
+    stores = {key: (_old_vectors(old, key, kept), journal.vectors()) for key, (_, journal) in journals.items()}
+    manifest = _manifest(corpus, folder, facts.counts, encoders, rules)
+    warnings = []
+    if store:
+        manifest = _build_remote(corpus, folder, manifest, store, facts, stores, tell, writer)
+    else:
+        warnings = _build_here(folder, facts, encoders, stores, tell)
+    tell(Progress("publish", 0, 1))
+    manifest = replace(manifest, parts=generations.measure_parts(folder))
+    generations.complete(folder, manifest)
+    step("manifest")
+    publish(corpus, folder, manifest)
+    tell(Progress("publish", 1, 1))
+    return Built(manifest, facts.carried, facts.text_hashes, tuple(filter(None, warnings)))
+
+
+_Stores = tuple[Rows | None, Rows]
+"""The vectors of the generation before, and those of the journal."""
+
+
+def _old_vectors(old: Pin | None, key: str, kept: Collection[str]) -> Rows | None:
+    if old is None or key not in kept:
+        return None
+    if old.manifest.remote:
+        from workbench.store.milvus.read import StoredRows
+
+        return StoredRows(old.manifest.remote, key, old.manifest.encoders[key])
+    return np.asarray(np.load(old.folder / "vectors" / key / MATRIX, mmap_mode="r"))
+
+
+def _build_here(
+    folder: Path,
+    facts: _Facts,
+    encoders: Mapping[str, EncoderIdentity],
+    stores: Mapping[str, _Stores],
+    tell: ProgressCallback,
+) -> list[str]:
+    """Write `text/`, the tables of words and `vectors/`; what did not go as it should."""
     with closing(open_reading(folder / DATABASE)) as connection:
         texts = stream(connection, "SELECT text FROM documents ORDER BY number", 200)
         build_text(folder / "text", (row[0] for row in texts), tell)
     step("texts")
     warnings = []
     with _words_beside(folder, tell):
-        for key, (identity, journal) in journals.items():
-            before = old.folder / "vectors" / key / MATRIX if old is not None and key in kept else None
-            stores = (None if before is None else np.asarray(np.load(before, mmap_mode="r")), journal.vectors())
+        for key, identity in encoders.items():
             sources = facts.sources[key]
-            total = len(np.unique(sources["number"]))
-            warnings.append(
-                build_vectors(folder / "vectors" / key, vector_blocks(sources, stores), total, identity, tell)
-            )
+            blocks, total = vector_blocks(sources, stores[key]), len(np.unique(sources["number"]))
+            warnings.append(build_vectors(folder / "vectors" / key, blocks, total, identity, tell))
         step("vectors")
     step("words")
-    tell(Progress("publish", 0, 1))
-    encoders = {key: identity for key, (identity, _) in journals.items()}
-    manifest = _manifest(corpus, folder, facts.counts, encoders, rules)
-    generations.complete(folder, manifest)
-    step("manifest")
-    publish(corpus, folder, manifest)
-    tell(Progress("publish", 1, 1))
-    return Built(manifest, facts.carried, facts.text_hashes, tuple(filter(None, warnings)))
+    return warnings
+
+
+def _build_remote(
+    corpus: Path,
+    folder: Path,
+    manifest: Manifest,
+    store: str,
+    facts: _Facts,
+    stores: Mapping[str, _Stores],
+    tell: ProgressCallback,
+    writer: Writer | None,
+) -> Manifest:
+    """Write texts, words and vectors to Milvus; the manifest with where they are."""
+    from workbench.store.milvus.remote import Remote
+    from workbench.store.milvus.write import build_remote, remote_name
+
+    def vectors_of(key: str, first: int, last: int) -> NDArray[np.float32]:
+        edges = np.searchsorted(facts.sources[key]["number"], [first, last])
+        return _gather(facts.sources[key], stores[key], int(edges[0]), int(edges[1]))
+
+    remote = Remote(store, remote_name(manifest.generation))
+    build_remote(folder, remote, manifest.encoders, vectors_of, tell, writer)
+    step("words")
+    return replace(manifest, remote={"uri": store, "name": remote.name})
 
 
 class _Cancelled(Exception):
@@ -154,7 +223,13 @@ def publish(corpus: Path, folder: Path, manifest: Manifest) -> None:
 
     try:
         with open_pinned(corpus, generations.hold(folder, manifest)) as opened:
-            opened.open_all()
+            if manifest.remote:
+                from workbench.store.milvus.remote import Remote
+                from workbench.store.milvus.write import publish_remote
+
+                publish_remote(corpus, folder, manifest, Remote(**manifest.remote))
+            else:
+                opened.open_all()
             arrays, vectors = opened.records.arrays, [opened.vectors(e.name) for e in manifest.encoders.values()]
             held = {arrays.records_total, len(opened.lexical.lengths), *map(len, vectors)}
             if held != {manifest.counts["records"]} or arrays.documents_total != manifest.counts["documents"]:
@@ -192,7 +267,7 @@ def _build_database(
     with closing(open_writing(folder / DATABASE)) as connection:
         connection.execute(schema.attach("staged", staged))
         if old is not None:
-            connection.execute(schema.attach("old", old.folder / DATABASE))
+            connection.execute(schema.attach("old", old.folder / old.database))
         statements = schema.build_tables(old is not None)
         for done, statement in enumerate(statements):
             tell(Progress("tables", done, len(statements)))
@@ -244,7 +319,7 @@ def _vector_sources(
 
 
 def vector_blocks(
-    sources: Mapping[str, NDArray[np.int64]], stores: Sequence[NDArray[np.float32] | None]
+    sources: Mapping[str, NDArray[np.int64]], stores: Sequence[Rows | None]
 ) -> Iterator[NDArray[np.float32]]:
     """The vectors of all records in number order, in blocks: float32 (m, dim), L2-normalised.
 
@@ -263,7 +338,7 @@ def vector_blocks(
 
 
 def _gather(
-    sources: Mapping[str, NDArray[np.int64]], stores: Sequence[NDArray[np.float32] | None], first: int, last: int
+    sources: Mapping[str, NDArray[np.int64]], stores: Sequence[Rows | None], first: int, last: int
 ) -> NDArray[np.float32]:
     source, row, number = (sources[name][first:last] for name in ("source", "row", "number"))
     dim = next(s.shape[1] for s in stores if s is not None)
@@ -296,7 +371,7 @@ def _manifest(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         digest=digest,
         counts=counts,
-        parts=generations.measure_parts(folder),
+        parts={},
         encoders=encoders,
         encoder=next(iter(encoders), ""),
         packages=_versions(),

@@ -229,6 +229,11 @@ class Catalogue:
         if part:
             columns = fetch_columns(self._connection, sql, [part])
             numbers, by_path = np.asarray(columns["number"], np.int64), np.array(columns["by_path"], bool)
+            if self._records.texts is not None:
+                more = np.setdiff1d(self._records.texts.containing(part), numbers)
+                numbers, by_path = np.r_[numbers, more], np.r_[by_path, np.zeros(len(more), bool)]
+                order = np.argsort(numbers)
+                numbers, by_path = numbers[order], by_path[order]
         else:
             numbers = np.arange(self._arrays.records_total, dtype=np.int64)
             by_path = np.ones(len(numbers), bool)

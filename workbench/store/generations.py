@@ -49,6 +49,8 @@ and vectors over from those in `_EARLIER`."""
 _EARLIER = (1, 2)
 
 DATABASE = "corpus.duckdb"
+WHOLE = "whole.duckdb"
+"""The tables with texts, in the folder that writes to another store; its `DATABASE` has none."""
 MANIFEST = "manifest.json"
 CHECKED = "checked.json"
 
@@ -95,6 +97,7 @@ class Manifest:
         parts: File below the generation's folder, with `/`, to size and digest.
         encoders: Key of the folder below `vectors/` to the encoder's identity; `encoder` is the corpus's own.
         rules: Digest of the rules of access that every document was indexed under; None: not all under the same, or not known.
+        remote: `uri` and `name` of the collections on Milvus that hold its texts, words and vectors; empty: they are here.
     """
 
     generation: str
@@ -107,6 +110,7 @@ class Manifest:
     packages: Mapping[str, str] = field(default_factory=dict)
     rules: str | None = None
     format: int = FORMAT
+    remote: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """The manifest file's text, with a digest of the rest under `seal`."""
@@ -217,6 +221,11 @@ class Pin:
             self._stamps = dict(json.loads((folder / CHECKED).read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             self._stamps = {}  # every part is read once more
+
+    @property
+    def database(self) -> str:
+        """Name of the file whose tables have the texts."""
+        return WHOLE if WHOLE in self.manifest.parts else DATABASE
 
     def close(self) -> None:
         self._reading.close()

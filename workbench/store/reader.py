@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 import shlex
 import threading
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +23,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from workbench import settings
-from workbench.errors import CorpusError, EncoderMismatch
+from workbench.errors import CorpusError, EncoderMismatch, SourceUnavailable
 from workbench.ingest.rules import CorpusRules, access_changes
 from workbench.records import EncoderIdentity
 from workbench.store import generations
@@ -29,14 +31,21 @@ from workbench.store.access.visibility import Access, Policy
 from workbench.store.arrays import Columns
 from workbench.store.database import Database, fetch
 from workbench.store.generations import DATABASE, Pin
+from workbench.store.protocol import Vectors
 from workbench.store.records import StoredRecords, stored_access
 
 if TYPE_CHECKING:
     from workbench.store.grep.search import MappedGrep
     from workbench.store.lexical.search import LexicalIndex
-    from workbench.store.vectors import VectorIndex
+    from workbench.store.milvus.read import MilvusParts
 
 __all__ = ["Generation", "StoredRecords", "check_encoder", "open_generation"]
+
+
+def _remote_parts(where: Mapping[str, str], columns: Columns) -> MilvusParts:
+    from workbench.store.milvus.read import MilvusParts
+
+    return MilvusParts(where, columns)
 
 
 class _Files:
@@ -50,9 +59,11 @@ class _Files:
         self.columns = Columns(held.folder / "records")
         if settings.get("verify") == "background":
             threading.Thread(target=held.sound, name="workbench-verify", daemon=True).start()
+        where = held.manifest.remote
+        self.remote = None if not where else _remote_parts(where, self.columns)
         self.lexical: LexicalIndex | None = None
         self.grep: MappedGrep | None = None
-        self.vectors: dict[str, VectorIndex] = {}
+        self.vectors: dict[str, Vectors] = {}
         self._narrowed: LRUCache[str, tuple[tuple[Access, ...], NDArray[np.int32]]] = LRUCache(_KEPT_RULES)
 
     def access(self, rules: CorpusRules) -> tuple[tuple[Access, ...], NDArray[np.int32]]:
@@ -109,7 +120,8 @@ class Generation:
             files.users += 1
         try:
             access = None if rules is None else files.access(rules)
-            self.records = StoredRecords(files.connection, files.columns, self.manifest, policy, access, rules)
+            texts = files.remote.texts if files.remote is not None else None
+            self.records = StoredRecords(files.connection, files.columns, self.manifest, policy, access, rules, texts)
         except BaseException:
             self.close()
             raise
@@ -122,6 +134,8 @@ class Generation:
     def lexical(self) -> LexicalIndex:
         """The word index. Raises CorpusDamaged."""
         with self._files.lock:
+            if self._files.lexical is None and self._files.remote is not None:
+                self._files.lexical = self._files.remote.words(self.records)
             if self._files.lexical is None:
                 from workbench.store.lexical.search import LexicalIndex
 
@@ -136,14 +150,19 @@ class Generation:
             if self._files.grep is None:
                 from workbench.store.grep.search import MappedGrep
 
-                self._files.grep = MappedGrep(self.folder / "text", self._files.columns)
+                remote = self._files.remote
+                self._files.grep = MappedGrep(
+                    self.folder / "text" if remote is None else remote.texts, self._files.columns
+                )
             return self._files.grep
 
-    def vectors(self, encoder: str = "") -> VectorIndex:
+    def vectors(self, encoder: str = "") -> Vectors:
         """The vectors of one encoder: "" is the corpus's own. Raises EncoderMismatch, CorpusDamaged."""
         key = self.encoder_key(encoder)
         self._files.pin.check(f"vectors/{key}/")
         with self._files.lock:
+            if key not in self._files.vectors and self._files.remote is not None:
+                self._files.vectors[key] = self._files.remote.vectors(key, self.encoders[key])
             if key not in self._files.vectors:
                 from workbench.store.vectors import VectorIndex
 
@@ -176,6 +195,10 @@ class Generation:
         self._files.pin.check(again=True)
 
     def is_current(self) -> bool:
+        """Whether this generation answers; where the store does not say, the one that is open does."""
+        if self.manifest.remote:
+            with suppress(SourceUnavailable):
+                follow_store(self.corpus)
         return generations.current(self.corpus) == self.id
 
     def close(self) -> None:
@@ -202,7 +225,23 @@ def open_generation(corpus: str | Path, policy: Policy | None = None, rules: Cor
     CorpusNotFound, and CorpusDamaged where a part is missing or not as it was written.
     """
     folder = Path(corpus)
+    follow_store(folder)
     return open_pinned(folder, generations.pin(folder), policy, rules)
+
+
+def follow_store(folder: Path) -> None:
+    """Bring the generation that answers on the store that the setting names, if it is another one than here.
+
+    Raises SourceUnavailable where the store gives no answer and there is none here, CorpusNotFound.
+    """
+    if settings.get("store"):
+        from workbench.store.milvus.write import fetch_generation
+
+        try:
+            fetch_generation(folder)
+        except SourceUnavailable:
+            if not generations.exists(folder):
+                raise
 
 
 def open_pinned(folder: Path, held: Pin, policy: Policy | None = None, rules: CorpusRules | None = None) -> Generation:

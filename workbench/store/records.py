@@ -35,6 +35,7 @@ from workbench.store.access.visibility import Access, Policy, SeeAll, may_know, 
 from workbench.store.arrays import KINDS, Columns
 from workbench.store.database import Database, fetch, fetch_columns
 from workbench.store.generations import Manifest
+from workbench.store.protocol import RecordTexts
 from workbench.store.schema import CUT_RECORDS
 from workbench.store.types import ChunkRow, RecordColumns, Scope, Source
 
@@ -61,7 +62,8 @@ class StoredRecords:
     """The record store of one generation: its database, mapped columns and manifest. Safe from several threads.
 
     `policy` decides what a sensitivity means for who asks. `access` is who sees documents under the corpus's `rules` of
-    today: kinds of access, and each document's code among them, int32 (d,); None: as they were indexed.
+    today: kinds of access, and each document's code among them, int32 (d,); None: as they were indexed. `texts` has the texts
+    where the database has none.
     """
 
     def __init__(
@@ -72,8 +74,9 @@ class StoredRecords:
         policy: Policy | None = None,
         access: tuple[tuple[Access, ...], NDArray[np.int32]] | None = None,
         rules: CorpusRules | None = None,
+        texts: RecordTexts | None = None,
     ) -> None:
-        self.connection = connection
+        self.connection, self.texts = connection, texts
         self.arrays = columns
         self._manifest = manifest
         self.policy: Policy = policy or SeeAll()
@@ -221,6 +224,7 @@ class StoredRecords:
         wanted = np.asarray(numbers, np.int64)
         sql = f"SELECT {_RECORD} FROM records WHERE number IN (SELECT unnest(?))"
         stored = {row[0]: row[1:] for row in fetch(self.connection, sql, [wanted.tolist()])}
+        texts = None if self.texts is None else self.texts.records(sorted(stored))
         held = {name: column[wanted].tolist() for name, column in self.arrays.records.items()}
         owners = held["document_number"]
         chunk_ids = self.arrays.chunk_ids.take(wanted)
@@ -228,6 +232,7 @@ class StoredRecords:
         made = []
         for at, number in enumerate(wanted.tolist()):
             section, context, text, tokens = stored[number]
+            text = text if texts is None else texts[number]
             start, end = held["start_char"][at], held["end_char"][at]
             chunk = Chunk(
                 chunk_id=chunk_ids[at], document_id=document_ids[at], chunk_index=held["chunk_index"][at],
@@ -287,6 +292,7 @@ class StoredRecords:
         made = []
         for at, number in enumerate(wanted.tolist()):
             title, url, modified, sha256, metadata, page_starts, body = stored[number]
+            body = body if self.texts is None or text != "text" else self.texts.text(number)
             seen = self.access[self.access_codes[number]]
             made.append(
                 Document(

@@ -165,7 +165,7 @@ class VectorIndex:
         # usearch maps whatever it is given; a file cut short would take the process down with it.
         if len(self) and not warning and not (self._path.is_file() and self._path.stat().st_size == size):
             warning = f"The approximate index {self._path} is missing or has another size; exact search answers"
-        self.warnings = (warning,) if warning else ()
+        self.warnings: tuple[str, ...] = (warning,) if warning else ()
         self._has_graph = bool(len(self)) and not warning
 
     def __len__(self) -> int:

@@ -448,6 +448,7 @@ class GrepPattern:
         search: Finds the leftmost match; with whole words, the character before and after may be part of it.
         spans: Finds the leftmost match without them.
         note: What it does not do, in a sentence; else "".
+        held: The text that `needs` looks for; "" where nothing is known.
     """
 
     source: str
@@ -458,6 +459,7 @@ class GrepPattern:
     search: Search
     spans: Search
     note: str = ""
+    held: str = ""
 
 
 def compile_re2(pattern: str, ignore: bool, groups: bool = False, lines: bool = True) -> Any:
@@ -578,7 +580,8 @@ def prepare(pattern: str, *, regex: bool, case: str, word: bool) -> GrepPattern:
             f"{_shown(pattern)} has a \\b that knows letters of ASCII only, because what stands beside it may or may not be"
             " a word; write it next to a letter, a space or the end of the pattern"
         )
-    return GrepPattern(pattern, ignore, needs, exact, plain.programsize, search, spans, note)
+    held = "" if "\n" in held else held
+    return GrepPattern(pattern, ignore, needs, exact, plain.programsize, search, spans, note, held)
 
 
 def _literal(text: str) -> str:

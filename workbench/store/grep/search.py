@@ -16,6 +16,7 @@ takes too long ends with an error that says so; it never ends with part of an an
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -32,6 +33,7 @@ from workbench.records import Passage, Span
 from workbench.store.arrays import Columns
 from workbench.store.grep.pattern import GrepPattern, matches, prepare
 from workbench.store.grep.text import MappedText
+from workbench.store.protocol import Texts
 from workbench.store.types import GrepAnswer, Scope, joined
 
 MOST_SECONDS = 30.0
@@ -184,19 +186,19 @@ def reached(counts: str, records: Ints, documents: Ints, depth: int) -> int:
 
 
 class MappedGrep:
-    """grep over a generation's mapped files, the folder that `build_text` wrote and the arrays of its records; read-only,
-    safe from several threads. `most_lines` matched lines of one pattern are ranked. Raises CorpusDamaged where a file is
-    missing or its arrays do not fit each other, UsageError where the two are not of one generation.
+    """grep over a generation's texts (those in the folder that `build_text` wrote, or of another store) and the arrays of its
+    records; read-only, safe from several threads. `most_lines` matched lines of one pattern are ranked. Raises CorpusDamaged
+    where a file is missing or its arrays do not fit each other, UsageError where the two are not of one generation.
     """
 
-    def __init__(self, folder: Path, columns: Columns, *, most_lines: int = MOST_LINES) -> None:
-        self._text = MappedText(folder)
+    def __init__(self, texts: Path | Texts, columns: Columns, *, most_lines: int = MOST_LINES) -> None:
+        self._texts: Texts = MappedText(texts) if isinstance(texts, Path) else texts
         self._columns = columns
         self._most_lines = most_lines
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="grep")
-        if columns.documents_total != len(self._text):
+        if columns.documents_total != len(self._texts):
             raise UsageError(
-                f"The arrays hold {columns.documents_total} documents and the text file {len(self._text)}",
+                f"The arrays hold {columns.documents_total} documents and the text file {len(self._texts)}",
                 "Name folders of one generation",
             )
 
@@ -204,7 +206,7 @@ class MappedGrep:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def text(self, document_number: int) -> str:
-        return self._text.text(document_number)
+        return self._texts.text(document_number)
 
     def search(
         self,
@@ -239,6 +241,21 @@ class MappedGrep:
             raise QueryError(f"There are {len(distinct)} patterns", f"Give at most {MOST_PATTERNS}")
         prepared = [prepare(pattern, regex=regex, case=case, word=word) for pattern in distinct]
         allowed = None if scope.allowed_documents is None else np.flatnonzero(scope.allowed_documents)
+        return copy.copy(self)._search(
+            self._texts.holding(prepared, allowed), prepared, allowed, scope, depth, context, counts
+        )
+
+    def _search(
+        self,
+        text: MappedText,
+        prepared: Sequence[GrepPattern],
+        allowed: Ints | None,
+        scope: Scope,
+        depth: int,
+        context: int,
+        counts: str,
+    ) -> GrepAnswer:
+        self._text = text
         # One line more than is ranked tells whether there are more.
         lines = [scan(self._text, allowed, pattern, self._most_lines + 1, self._pool) for pattern in prepared]
         shown = [self._shown(pattern, own[: self._most_lines]) for pattern, own in zip(prepared, lines, strict=True)]
@@ -261,7 +278,7 @@ class MappedGrep:
             documents[:taken],
             files=len(np.unique(documents)),
             lines=len(groups.lines),
-            complete=all(len(own) <= self._most_lines for own in lines),
+            complete=self._text.complete and all(len(own) <= self._most_lines for own in lines),
             exhausted=taken == len(best),
         )
 

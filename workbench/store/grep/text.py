@@ -13,8 +13,9 @@ line, the empty text is none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ from numpy.typing import NDArray
 from workbench.records import Progress, ProgressCallback
 from workbench.store.arrays import load_arrays, map_bytes, save_arrays
 from workbench.store.generations import damaged
+
+if TYPE_CHECKING:
+    from workbench.store.grep.pattern import GrepPattern
 
 LINES = "lines.arrays"
 
@@ -48,12 +52,9 @@ def build_text(folder: Path | str, texts: Iterable[str], progress: ProgressCallb
                 data += b"\n"
             out.write(data)
             lowered.write(data.lower())
-            raw = np.frombuffer(data, np.uint8)
-            own = np.flatnonzero(np.append(True, raw[:-1] == 10)) if data else np.zeros(0, np.int64)
-            if data:
-                counts = np.add.reduceat((raw & 0xC0) != 0x80, own, dtype=np.int64)
-                characters.append(before + np.cumsum(counts) - counts)
-                before += int(counts.sum())
+            own, counts = _lines(data)
+            characters.append(before + np.cumsum(counts) - counts)
+            before += int(counts.sum())
             starts.append(own + size)
             size, lines = size + len(data), lines + len(own)
             if progress is not None and len(ends) % 1000 == 0:
@@ -70,6 +71,13 @@ def build_text(folder: Path | str, texts: Iterable[str], progress: ProgressCallb
     return len(ends)
 
 
+def _lines(data: bytes) -> tuple[Ints, Ints]:
+    """Byte where each line of a text starts, and its characters."""
+    raw = np.frombuffer(data, np.uint8)
+    own = np.flatnonzero(np.append(True, raw[:-1] == 10)) if data else np.zeros(0, np.int64)
+    return own, np.add.reduceat((raw & 0xC0) != 0x80, own, dtype=np.int64) if data else own
+
+
 class MappedText:
     """The text file of a generation, which `build_text` wrote; read-only, and safe from several threads, since nothing in it
     changes.
@@ -82,6 +90,9 @@ class MappedText:
     Raises CorpusDamaged where a file is missing, or the files do not fit each other.
     """
 
+    complete = True
+    """Whether no text that may hold a match is missing."""
+
     def __init__(self, folder: Path | str) -> None:
         folder = Path(folder)
         self.data, self.lowered = map_bytes(folder / "text.bin"), map_bytes(folder / "text_lower.bin")
@@ -93,6 +104,10 @@ class MappedText:
 
     def __len__(self) -> int:
         return len(self._ends)
+
+    def holding(self, patterns: Sequence[GrepPattern], documents: Ints | None) -> MappedText:
+        """The text in which matches are looked for: this one."""
+        return self
 
     def text(self, document: int) -> str:
         """A document's whole text. Raises IndexError for a number outside 0..d-1."""
@@ -108,3 +123,28 @@ class MappedText:
         """First and last character of a line in its document's text, without its newline."""
         before, first, after = self.line_characters[[self.first_lines[document], line, line + 1]].tolist()
         return first - before, after - before - 1
+
+
+class LoadedText(MappedText):
+    """The same of some documents, by number, of so many; the others are empty."""
+
+    def __init__(self, texts: Mapping[int, str], total: int, *, complete: bool) -> None:
+        numbers = sorted(texts)
+        ended = [
+            data + b"\n" if data and not data.endswith(b"\n") else data for data in (texts[n].encode() for n in numbers)
+        ]
+        found = [_lines(data) for data in ended]
+        before = np.cumsum([0, *map(len, ended)])
+        self.data = b"".join(ended)
+        self.lowered, self.complete = self.data.lower(), complete
+        counts = np.concatenate([np.zeros(0, np.int64), *(characters for _, characters in found)])
+        self.line_characters = np.cumsum(np.append(0, counts))
+        self.line_starts = np.append(
+            np.concatenate([np.zeros(0, np.int64), *(own + at for (own, _), at in zip(found, before, strict=False))]),
+            before[-1],
+        )
+        lines = np.zeros(total + 1, np.int64)
+        lines[np.asarray(numbers, np.int64) + 1] = [len(own) for own, _ in found]
+        self.first_lines = np.cumsum(lines)
+        self._ends = np.zeros(total, np.int64)
+        self._ends[numbers] = before[:-1] + [len(texts[n].encode()) for n in numbers]

@@ -53,10 +53,10 @@ Int32s = NDArray[np.int32]
 
 
 def made_alike(database: duckdb.DuckDBPyConnection | Database) -> bool:
-    return dict(fetch(database, "SELECT name, value FROM words_made_with")) == _makers()
+    return dict(fetch(database, "SELECT name, value FROM words_made_with")) == makers()
 
 
-def _makers() -> dict[str, str]:
+def makers() -> dict[str, str]:
     """What decides which words a text has: the rules here, and the versions of what they rest on."""
     import duckdb
     import Stemmer
@@ -89,7 +89,7 @@ def build_words(
         "CREATE TABLE lengths (number INTEGER NOT NULL, length INTEGER NOT NULL);"
         "CREATE TABLE words_made_with (name VARCHAR NOT NULL, value VARCHAR NOT NULL)"
     )
-    connection.executemany("INSERT INTO words_made_with VALUES (?, ?)", list(_makers().items()))
+    connection.executemany("INSERT INTO words_made_with VALUES (?, ?)", list(makers().items()))
     sizes = fetch_columns(
         connection, "SELECT number, length(context) + length(text) AS size FROM records ORDER BY number"
     )

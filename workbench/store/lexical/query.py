@@ -335,8 +335,17 @@ def highlight(query: ParsedQuery, text: str) -> tuple[Span, ...]:
 
 def occurrences(matcher: Matcher, text: str) -> int:
     """How often a matcher occurs in a text, as the index counts it."""
-    found = _matched(matcher, _words_of([matcher], text))
-    return len({last for _, last in found}) if matcher.steps else len(found)
+    return occurrences_of([matcher], text)[0]
+
+
+def occurrences_of(matchers: Sequence[Matcher], text: str) -> list[int]:
+    """How often each matcher occurs in a text, as the index counts it."""
+    words = _words_of(matchers, text)
+    found = [_matched(matcher, words) for matcher in matchers]
+    return [
+        len({last for _, last in places}) if matcher.steps else len(places)
+        for matcher, places in zip(matchers, found, strict=True)
+    ]
 
 
 def _words_of(matchers: Sequence[Matcher], text: str) -> list[_Occurrence]:
@@ -346,7 +355,7 @@ def _words_of(matchers: Sequence[Matcher], text: str) -> list[_Occurrence]:
     found: list[_Occurrence] = []
     position = 0
     for match in tokens.PIECES.finditer(text) if matchers else ():
-        positions, terms, words = _analysed(match[0])
+        positions, terms, words = analysed(match[0])
         if prefixes or not wanted.isdisjoint(terms):
             at = match.start()
             for word, term, start, end, first, last in words:
@@ -357,7 +366,7 @@ def _words_of(matchers: Sequence[Matcher], text: str) -> list[_Occurrence]:
 
 
 @lru_cache(maxsize=1 << 14)
-def _analysed(piece: str) -> tuple[int, frozenset[str], list[_Occurrence]]:
+def analysed(piece: str) -> tuple[int, frozenset[str], list[_Occurrence]]:
     """How many positions a piece takes, its terms, and its words relative to its start. Texts repeat their pieces, and most hold
     nothing that was asked for.
     """

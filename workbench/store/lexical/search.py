@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from cachetools import LRUCache
@@ -37,6 +37,9 @@ from workbench.store.lexical.build import expanded, made_alike
 from workbench.store.lexical.query import Item, Matcher, ParsedQuery, Path, Step, highlight, needed, word_matcher
 from workbench.store.lexical.synonyms import NONE, Vocabulary, read
 from workbench.store.types import Occurring, QueryWords, Scope, Scored, WordScore
+
+if TYPE_CHECKING:
+    from workbench.store.records import StoredRecords
 
 CACHE_BYTES = 64_000_000
 """Postings that are kept, of one generation."""
@@ -219,7 +222,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class _View(NamedTuple):
+class View(NamedTuple):
     """Statistics over what one principal may see."""
 
     visible: NDArray[np.bool_] | None
@@ -233,7 +236,7 @@ class LexicalIndex:
     def __init__(self, database: Database | Any) -> None:
         self._database = database
         self._postings = PostingsReader(database)
-        self._views: LRUCache[str, _View] = LRUCache(8)
+        self._views: LRUCache[str, View] = LRUCache(8)
         self._lock = threading.Lock()
         self.vocabulary = NONE
 
@@ -256,8 +259,8 @@ class LexicalIndex:
         other.vocabulary = vocabulary
         return other
 
-    def shown_by(self, made: Callable[[PostingsReader], PostingsReader]) -> LexicalIndex:
-        """The same index over other postings: for a principal who sees some texts masked."""
+    def shown_by(self, records: StoredRecords, made: Callable[[PostingsReader], PostingsReader]) -> LexicalIndex:
+        """The same index over other postings: for a principal who sees some texts masked, as `records` shows them."""
         _ = self.lengths
         other = copy.copy(self)
         other._postings = made(self._postings)
@@ -290,18 +293,17 @@ class LexicalIndex:
         up; whether the query finds the record (operator, exclusions) is not asked. Raises QueryError.
         """
         parsed, view = read(query, self.vocabulary), self._view(scope)
-        posted = self._postings.read([matcher for matcher, _ in parsed.scored])
+        matchers = [matcher for matcher, _ in parsed.scored]
+        counts, times = self.counts(matchers, scope), self.times(matchers, number)
         items = [item for items in parsed.required for item in items]
         typed = {matcher: item.text for item in reversed(items) for matcher, _ in (*item.beside, *item.scored)}
         length = self.lengths[[number]]
-        norm = _norms(length, view, k1, b)
+        norm = _norms(length, view.mean_length, k1, b)
         made = []
         for matcher, weight in parsed.scored:
-            found, factor = posted[matcher], _factor(posted[matcher], weight, view, k1)
-            tf = found.tfs[found.records == number]
-            gained = float((tf * factor / (tf + norm))[0]) if len(tf) and factor else 0.0
-            df = _frequency(found, view)
-            numbers = (int(tf[0]) if len(tf) else 0, df, view.records, _idf(df, view), weight)
+            df, tf = counts[matcher], times[matcher]
+            gained = float((tf * factor(df, weight, view, k1) / (tf + norm))[0]) if tf and df else 0.0
+            numbers = (tf, df, view.records, _idf(df, view), weight)
             spread = (int(length[0]), view.mean_length, float(norm[0]))
             made.append(WordScore(typed.get(matcher, matcher.shown), matcher.shown, *numbers, *spread, gained, 0.0))
         total = reduce(add, (word.score for word in made), 0.0)
@@ -313,18 +315,16 @@ class LexicalIndex:
         Words that no visible record holds can give nothing and are left out.
         """
         parsed, view = read(query, self.vocabulary), self._view(scope)
-        posted = self._postings.read([matcher for matcher, _ in parsed.scored])
-        return sum((_factor(posted[m], weight, view, k1) for m, weight in parsed.scored), 0.0)
+        counts = self.counts([matcher for matcher, _ in parsed.scored], scope)
+        return sum((factor(counts[m], weight, view, k1) for m, weight in parsed.scored), 0.0)
 
     def occurring(self, query: str, scope: Scope) -> QueryWords:
         """Where each thing that a query asks for occurs among the allowed records. Raises QueryError."""
         parsed = read(query, self.vocabulary)
-        posted = self._postings.read(_matchers(parsed))
-        mask = scope.allowed if scope.allowed is not None else scope.visible
+        held = self.where(matchers_of(parsed), scope)
 
         def found(matchers: Iterable[Matcher]) -> Ints:
-            records = union([posted[matcher].records for matcher in matchers]).astype(np.int64)
-            return records if mask is None else records[mask[records]]
+            return union([held[matcher] for matcher in matchers])
 
         def one(item: Item, alone: bool, must: bool = True) -> Occurring:
             scored = item.scored if alone else item.scored + item.beside
@@ -347,9 +347,24 @@ class LexicalIndex:
         A text of several words is a phrase; one without any word has 0.
         """
         matchers = [word_matcher(word) for word in words]
-        posted = self._postings.read([m for m in matchers if m is not None])
-        view = self._view(scope)
-        return np.array([_frequency(posted[m], view) if m is not None else 0 for m in matchers], np.int64)
+        counts = self.counts([m for m in matchers if m is not None], scope)
+        return np.array([counts[m] if m is not None else 0 for m in matchers], np.int64)
+
+    def counts(self, matchers: Collection[Matcher], scope: Scope) -> dict[Matcher, int]:
+        """In how many visible records each occurs."""
+        posted, view = self._postings.read(matchers), self._view(scope)
+        return {matcher: _frequency(found, view) for matcher, found in posted.items()}
+
+    def times(self, matchers: Collection[Matcher], number: int) -> dict[Matcher, int]:
+        """How often each occurs in a record."""
+        posted = self._postings.read(matchers).items()
+        return {matcher: int(found.tfs[found.records == number].sum()) for matcher, found in posted}
+
+    def where(self, matchers: Collection[Matcher], scope: Scope) -> dict[Matcher, Ints]:
+        """The allowed records in which each occurs, int64, ascending."""
+        mask = scope.allowed if scope.allowed is not None else scope.visible
+        found = {m: posted.records.astype(np.int64) for m, posted in self._postings.read(matchers).items()}
+        return found if mask is None else {m: records[mask[records]] for m, records in found.items()}
 
     def highlight(self, query: str, text: str) -> tuple[Span, ...]:
         return highlight(read(query, self.vocabulary), text)
@@ -363,29 +378,12 @@ class LexicalIndex:
 
     def _scores(self, query: str, scope: Scope, k1: float, b: float, operator: str) -> Floats:
         """BM25 of every record, float64 (n,): 0 where the query does not find it; those of hidden records mean nothing."""
-        if operator not in ("any", "all"):
-            raise QueryError(f"There is no operator {operator!r}", "It is any or all")
         parsed, view = read(query, self.vocabulary), self._view(scope)
-        posted = self._postings.read(_matchers(parsed))
-        records, gained = [np.zeros(0, np.int32)], [np.zeros(0)]
-        for matcher, weight in parsed.scored:
-            found = posted[matcher]
-            factor = _factor(found, weight, view, k1)
-            if factor:
-                records.append(found.records)
-                gained.append(found.tfs * factor / (found.tfs + _norms(self.lengths[found.records], view, k1, b)))
-        summed = np.bincount(np.concatenate(records), np.concatenate(gained), len(self.lengths))
-        total = np.asarray(summed, np.float64)
-        if operator == "all":
-            kept = np.zeros(len(total), bool)
-            for items in parsed.required:
-                kept[_holding([posted[item.matcher].records for item in needed(items)])] = True
-            total[~kept] = 0.0
-        for item in parsed.excluded:
-            total[posted[item.matcher].records] = 0.0
-        return total
+        posted = self._postings.read(matchers_of(parsed))
+        factors = [factor(_frequency(posted[m], view), weight, view, k1) for m, weight in parsed.scored]
+        return bm25(parsed, posted, factors, self.lengths, view.mean_length, k1, b, operator)
 
-    def _view(self, scope: Scope) -> _View:
+    def _view(self, scope: Scope) -> View:
         visible = scope.visible
         key = scope.key if visible is not None else ""
         with self._lock:
@@ -393,35 +391,71 @@ class LexicalIndex:
         if view is None or view.visible is not visible:
             lengths = self.lengths if visible is None else self.lengths[visible]
             total = int(lengths.sum(dtype=np.int64))
-            view = _View(visible, len(lengths), total / len(lengths) if len(lengths) else 0.0)
+            view = View(visible, len(lengths), total / len(lengths) if len(lengths) else 0.0)
             with self._lock:
                 self._views[key] = view
         return view
 
 
-def _matchers(parsed: ParsedQuery) -> list[Matcher]:
+def bm25(
+    parsed: ParsedQuery,
+    posted: Mapping[Matcher, Postings],
+    factors: Sequence[float],
+    lengths: NDArray[np.int32],
+    mean_length: float,
+    k1: float,
+    b: float,
+    operator: str,
+) -> Floats:
+    """BM25 of the records 0..n-1 whose `lengths` these are, float64 (n,): 0 where the query does not find it.
+
+    Args:
+        posted: Where among them, and how often, each of `matchers_of` occurs.
+        factors: weight x idf x (k1 + 1) of each of `parsed.scored`.
+    """
+    if operator not in ("any", "all"):
+        raise QueryError(f"There is no operator {operator!r}", "It is any or all")
+    records, gained = [np.zeros(0, np.int32)], [np.zeros(0)]
+    for (matcher, _), factor in zip(parsed.scored, factors, strict=True):
+        found = posted[matcher]
+        if factor:
+            records.append(found.records)
+            gained.append(found.tfs * factor / (found.tfs + _norms(lengths[found.records], mean_length, k1, b)))
+    summed = np.bincount(np.concatenate(records), np.concatenate(gained), len(lengths))
+    total = np.asarray(summed, np.float64)
+    if operator == "all":
+        kept = np.zeros(len(total), bool)
+        for items in parsed.required:
+            kept[_holding([posted[item.matcher].records for item in needed(items)])] = True
+        total[~kept] = 0.0
+    for item in parsed.excluded:
+        total[posted[item.matcher].records] = 0.0
+    return total
+
+
+def matchers_of(parsed: ParsedQuery) -> list[Matcher]:
     """Everything of a query that has postings."""
     items = [item for items in (*parsed.required, parsed.excluded) for item in items]
     beside = [matcher for item in items for matcher, _ in (*item.scored, *item.beside)]
     return [*(matcher for matcher, _ in parsed.scored), *(item.matcher for item in items), *beside]
 
 
-def _frequency(posted: Postings, view: _View) -> int:
+def _frequency(posted: Postings, view: View) -> int:
     return len(posted.records) if view.visible is None else int(np.count_nonzero(view.visible[posted.records]))
 
 
-def _idf(df: int, view: _View) -> float:
+def _idf(df: int, view: View) -> float:
     """0 where no visible record has it."""
     return float(np.log(1.0 + (view.records - df + 0.5) / (df + 0.5))) if df else 0.0
 
 
-def _factor(posted: Postings, weight: float, view: _View, k1: float) -> float:
+def factor(df: int, weight: float, view: View, k1: float) -> float:
     """weight x idf x (k1 + 1)."""
-    return weight * _idf(_frequency(posted, view), view) * (k1 + 1.0)
+    return weight * _idf(df, view) * (k1 + 1.0)
 
 
-def _norms(lengths: NDArray[np.int32], view: _View, k1: float, b: float) -> Floats:
-    return k1 * (1.0 - b + b * (lengths / (view.mean_length or 1.0)))
+def _norms(lengths: NDArray[np.int32], mean_length: float, k1: float, b: float) -> Floats:
+    return k1 * (1.0 - b + b * (lengths / (mean_length or 1.0)))
 
 
 def _holding(posted: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:

@@ -1,0 +1,378 @@
+"""Searching a generation on Milvus: the same answers as from DuckDB and usearch, as far as they were retrieved.
+
+*Words.* Milvus holds a sparse vector of each record: one dimension a stem, its value the record's share of BM25 with the
+default k1 and b. Its inner product with the query's idf is nearly BM25: so Milvus finds candidates, `_OVERFETCH` times as many
+as are wanted, and here their texts are counted and scored, with the search's own k1 and b, phrases, prefixes and exclusions,
+over the statistics of what the principal may see (`frequencies` of the catalogue). Milvus's own BM25 function counts hidden
+records in its statistics and splits words by other rules. Scores are those of DuckDB; ranks differ where a record is far lower
+by the stored weights than by its score (another k1 or b), or behind the `MOST` candidates that Milvus gives, and df of a phrase
+or prefix is counted in the `_COUNTED` records that most likely hold it.
+
+*Vectors.* Milvus finds, the cosine is computed again here in float64 from the stored vectors.
+
+*Lines.* Milvus finds the documents that hold what every match must hold (`LIKE`); their lines are searched here with RE2.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import numpy as np
+from cachetools import LRUCache
+from numpy.typing import NDArray
+
+from workbench.errors import EncoderMismatch, SourceUnavailable, UsageError
+from workbench.records import EncoderIdentity
+from workbench.store.arrays import Columns
+from workbench.store.database import fetch
+from workbench.store.grep.pattern import GrepPattern
+from workbench.store.grep.text import LoadedText
+from workbench.store.lexical.query import Matcher, ParsedQuery, occurrences_of
+from workbench.store.lexical.search import LexicalIndex, Postings, PostingsReader, best, bm25, factor, matchers_of
+from workbench.store.lexical.synonyms import read
+from workbench.store.milvus.expressions import Expressions
+from workbench.store.milvus.remote import MOST, Remote
+from workbench.store.milvus.write import dimension, vector_field
+from workbench.store.records import StoredRecords
+from workbench.store.types import Scope, Scored
+
+_OVERFETCH = 2
+_COUNTED = 2_000
+"""Records whose texts are read to count those with a phrase or a prefix, the likeliest first."""
+
+_MOST_DOCUMENTS = 4_000
+"""Documents whose lines are searched for one pattern."""
+
+_MOST_COSINES = 50_000
+_WIDEST = 32_768  # what Milvus takes for ef
+
+Floats32 = NDArray[np.float32]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class MilvusTexts:
+    """Texts of records and documents. Safe from several threads."""
+
+    def __init__(self, remote: Remote, columns: Columns) -> None:
+        self._remote, self._columns, self.expressions = remote, columns, Expressions(columns)
+        self._kept: LRUCache[int, str] = LRUCache(8_000_000, getsizeof=len)
+
+    def __len__(self) -> int:
+        return self._columns.documents_total
+
+    def text(self, document: int) -> str:
+        """A document's whole text."""
+        text = self._kept.get(document)
+        if text is None:
+            text = self._remote.texts([document]).get(document, "")
+            if len(text) < self._kept.maxsize:
+                self._kept[document] = text
+        return text
+
+    def records(self, numbers: Sequence[int]) -> dict[int, str]:
+        """Texts of records by number."""
+        held = {number: str(row["text"]) for number, row in self._remote.records(numbers, "text").items()}
+        columns = self._columns.records
+        for number in (n for n, text in held.items() if not text):  # too long for a field of Milvus
+            start, end = int(columns["start_char"][number]), int(columns["end_char"][number])
+            held[number] = self.text(int(columns["document_number"][number]))[start:end] if end > start else ""
+        return held
+
+    def holding(self, patterns: Sequence[GrepPattern], documents: Ints | None) -> LoadedText:
+        """The documents (None: of all) that may hold a match of some pattern.
+
+        Raises SourceUnavailable where they are too many to read and nothing in the patterns tells which.
+        """
+        needs = [max(_SPECIAL.split(pattern.held), key=len) for pattern in patterns]
+        allowed = np.arange(len(self)) if documents is None else documents
+        complete = True
+        if len(allowed) > _MOST_DOCUMENTS or (len(allowed) > 20 and all(needs)):
+            if not all(needs):
+                raise SourceUnavailable(
+                    f"The pattern has no fixed text that Milvus could look for, and {len(allowed):,} documents are too many"
+                    " to read",
+                    "Add a word that every line must hold, or a filter",
+                )
+            mask = np.zeros(len(self), bool)
+            mask[allowed] = True
+            scope = Scope(allowed_documents=None if documents is None else mask)
+            where = " or ".join(map(_holds, dict.fromkeys(needs)))
+            found, complete = self._remote.holding(
+                " and ".join(filter(None, (f"({where})", self.expressions.documents(scope))))
+            )
+            allowed = np.asarray(found, np.int64)
+        texts = self._remote.texts(allowed[:_MOST_DOCUMENTS].tolist())
+        return LoadedText(texts, len(self), complete=complete and len(allowed) <= _MOST_DOCUMENTS)
+
+    def containing(self, part: str) -> Ints:
+        """Numbers of the records whose text holds `part`, any case, up; of the first `_MOST_DOCUMENTS` documents that may."""
+        run = max(_SPECIAL.split(re.sub(r"[^ -~]", "%", part)), key=len)
+        found, _ = self._remote.holding(_holds(run)) if run else (list(range(len(self))), True)
+        numbers = [self._columns.records_of(document) for document in found[:_MOST_DOCUMENTS]]
+        held = self.records(np.concatenate([np.zeros(0, np.int64), *numbers]).tolist())
+        return np.array(sorted(n for n, text in held.items() if part.lower() in text.lower()), np.int64)
+
+
+_SPECIAL = re.compile(r"""[%_\\"']""")
+
+
+def _holds(text: str) -> str:
+    """The expression for lines that hold a text, in small letters as `write` makes them."""
+    return f'lower like "%{text.encode().lower().decode()}%"'
+
+
+class MilvusWords(LexicalIndex):
+    """BM25 over records on Milvus. `records` gives the texts as the principal may read them."""
+
+    def __init__(self, remote: Remote, records: StoredRecords, expressions: Expressions) -> None:
+        super().__init__(records.connection)
+        self._remote, self._records, self._expressions, self._masked = remote, records, expressions, False
+
+    def shown_by(self, records: StoredRecords, made: Callable[[PostingsReader], PostingsReader]) -> LexicalIndex:
+        _ = self.lengths
+        other = copy.copy(self)
+        other._records, other._masked = records, True
+        return other
+
+    def search(self, query: str, scope: Scope, depth: int, *, k1: float, b: float, operator: str) -> Scored:
+        """The best `depth` allowed records of the candidates; `found` is the number of candidates that match."""
+        parsed = read(query, self.vocabulary)
+        counts = self.counts(matchers_of(parsed), scope)
+        width = min(MOST, _OVERFETCH * depth + 100)
+        while True:
+            numbers = self._candidates(parsed.scored, counts, scope, width)
+            scores = self._scored(parsed, counts, numbers, scope, k1, b, operator)
+            kept = scores > 0.0
+            if np.count_nonzero(kept) >= depth or len(numbers) < width or width == MOST:
+                break
+            width = min(MOST, 4 * width)
+        numbers, scores = numbers[kept], scores[kept]
+        chosen = best(scores, depth)
+        return Scored(numbers[chosen], scores[chosen], len(numbers))
+
+    def score(self, query: str, scope: Scope, numbers: Ints, *, k1: float, b: float, operator: str) -> Floats:
+        parsed = read(query, self.vocabulary)
+        counts = self.counts(matchers_of(parsed), scope)
+        wanted, place = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
+        scores = self._scored(parsed, counts, wanted, scope, k1, b, operator)
+        if scope.visible is not None:
+            scores[~scope.visible[wanted]] = 0.0
+        return scores[place]
+
+    def sql(self, query: str, *, k1: float, b: float, depth: int) -> str:
+        """The request that Milvus gets."""
+        scored = read(query, self.vocabulary).scored
+        weights = self._weights(scored, self.counts([m for m, _ in scored], Scope()), Scope())
+        return (
+            f"-- words are on Milvus: the inner product of its sparse field `words` with these weights finds candidates,\n"
+            f"-- which are scored with k1 = {k1} and b = {b}\n"
+            f"search({self._remote.name!r}, anns_field='words', limit={min(MOST, _OVERFETCH * depth + 100)}, data=[{weights}])"
+        )
+
+    def _candidates(
+        self, scored: Sequence[tuple[Matcher, float]], counts: Mapping[Matcher, int], scope: Scope, width: int
+    ) -> Ints:
+        """Allowed records, ascending, that Milvus finds best by the stored weights."""
+        weights = self._weights(scored, counts, scope)
+        where = self._expressions.records(scope)
+        found = self._remote.search("words", weights, where, width) if weights and width > 0 else []
+        return np.sort(np.fromiter((number for number, _, _ in found), np.int64, len(found)))
+
+    def _weights(
+        self, scored: Sequence[tuple[Matcher, float]], counts: Mapping[Matcher, int], scope: Scope
+    ) -> dict[int, float]:
+        """What each dimension counts: the idf of the terms, those of phrases and prefixes shared out."""
+        view, weights = self._view(scope), dict[int, float]()
+        for matcher, weight in scored:
+            terms = self._terms(matcher)
+            gain = factor(counts.get(matcher, 0), weight, view, 1.0) / max(1, len(terms))
+            for term in terms if gain else ():
+                weights[dimension(term)] = weights.get(dimension(term), 0.0) + gain
+        return weights
+
+    def _terms(self, matcher: Matcher) -> list[str]:
+        if matcher.steps:
+            return sorted({term for step in matcher.steps for path in step for term in path})
+        sql = "SELECT DISTINCT term FROM vocabulary WHERE starts_with(word, ?) ORDER BY term LIMIT 1000"
+        return [term for (term,) in fetch(self._database, sql, [matcher.prefix.encode("utf-8", "replace").decode()])]
+
+    def _scored(
+        self,
+        parsed: ParsedQuery,
+        counts: Mapping[Matcher, int],
+        numbers: Ints,
+        scope: Scope,
+        k1: float,
+        b: float,
+        operator: str,
+    ) -> Floats:
+        """BM25 of some records, ascending, by their texts."""
+        view = self._view(scope)
+        factors = [factor(counts[m], weight, view, k1) for m, weight in parsed.scored]
+        posted = self._posted(matchers_of(parsed), numbers)
+        return bm25(parsed, posted, factors, self.lengths[numbers], view.mean_length, k1, b, operator)
+
+    def _posted(self, matchers: Sequence[Matcher], numbers: Ints) -> dict[Matcher, Postings]:
+        """In which of some records, by place among them, each matcher occurs, and how often."""
+        texts = [f"{row.chunk.context}\n{row.chunk.text}" for row in self._records.rows(numbers.tolist())]
+        wanted = list(dict.fromkeys(matchers))
+        tfs = np.array([occurrences_of(wanted, text) for text in texts], np.int32).reshape(len(texts), len(wanted))
+        found = {}
+        for at, matcher in enumerate(wanted):
+            held = np.flatnonzero(tfs[:, at]).astype(np.int32)
+            found[matcher] = Postings(held, tfs[held, at])
+        return found
+
+    def counts(self, matchers: Collection[Matcher], scope: Scope) -> dict[Matcher, int]:
+        """In how many visible records each occurs: of terms as they were counted, of phrases and prefixes by their texts."""
+        codes = self._codes(scope)
+        # Where texts are masked, what was counted tells of masked words: then terms are counted in the texts too.
+        terms = set() if self._masked else {m.term for m in matchers if m.term is not None}
+        sql = f"SELECT term, sum(df)::BIGINT FROM frequencies WHERE term IN (SELECT unnest(?)){codes} GROUP BY term"
+        known = dict(fetch(self._database, sql, [sorted(terms)])) if terms else {}
+        seen = Scope(
+            scope.visible, scope.visible, scope.visible_documents, scope.visible_documents, f"{scope.key} seen"
+        )
+        found = {}
+        for matcher in dict.fromkeys(matchers):
+            if matcher.term is not None and not self._masked:
+                found[matcher] = int(known.get(matcher.term, 0))
+            else:
+                numbers = self._candidates([(matcher, 1.0)], {matcher: 1}, seen, _COUNTED)
+                found[matcher] = len(self._posted([matcher], numbers)[matcher].records)
+        return found
+
+    def _codes(self, scope: Scope) -> str:
+        """The condition on access codes that is the scope's visibility. Raises SourceUnavailable where no codes say it."""
+        seen = scope.visible_documents
+        if seen is None:
+            return ""
+        column = self._records.arrays.documents["access"]
+        codes = np.unique(column[seen])
+        if not np.array_equal(np.isin(column, codes), seen):
+            raise SourceUnavailable(
+                "The rules of corpus.yaml hide documents that they did not when the words were counted",
+                "Run workbench index on the folders again",
+            )
+        return f" AND access IN ({', '.join(map(str, codes.tolist())) or 'NULL'})"
+
+    def times(self, matchers: Collection[Matcher], number: int) -> dict[Matcher, int]:
+        posted = self._posted(list(matchers), np.array([number]))
+        return {matcher: int(found.tfs.sum()) for matcher, found in posted.items()}
+
+    def where(self, matchers: Collection[Matcher], scope: Scope) -> dict[Matcher, Ints]:
+        found = {}
+        for matcher in dict.fromkeys(matchers):
+            numbers = self._candidates([(matcher, 1.0)], {matcher: 1}, scope, MOST)
+            sure = matcher.term is not None and not self._masked
+            found[matcher] = numbers if sure else numbers[self._posted([matcher], numbers)[matcher].records]
+        return found
+
+
+class MilvusVectors:
+    """The vectors of one encoder on Milvus."""
+
+    warnings: tuple[str, ...] = ()
+
+    def __init__(
+        self, remote: Remote, field: str, identity: EncoderIdentity, total: int, expressions: Expressions
+    ) -> None:
+        self._remote, self._field, self.identity = remote, field, identity
+        self._total, self._expressions = total, expressions
+
+    def __len__(self) -> int:
+        return self._total
+
+    def search(self, vector: Floats32, scope: Scope, depth: int, *, exact: str = "auto") -> Scored:
+        """The `depth` nearest allowed records that Milvus finds, by cosine as float64, score down then number up; at most
+        `MOST`. `exact` is `yes`: the widest search that its index allows; still approximate unless the index is FLAT.
+        """
+        if exact not in ("auto", "yes", "no"):
+            raise UsageError(f"exact is {exact!r}", "It is auto, yes or no")
+        query = self._query(vector)
+        allowed = len(self) if scope.allowed is None else int(np.count_nonzero(scope.allowed))
+        depth = min(depth, MOST, allowed)
+        if depth <= 0:
+            return Scored(np.empty(0, np.int64), np.empty(0), allowed)
+        limit = min(allowed, depth + 16)
+        where = self._expressions.records(scope)
+        width = max(1200, 12 * limit, allowed if allowed <= MOST or exact == "yes" else 0)
+        found = self._remote.search(
+            self._field, query, where, limit, [self._field], ef=min(width, _WIDEST), nprobe=max(32, width // 64)
+        )
+        numbers = np.fromiter((number for number, _, _ in found), np.int64, len(found))
+        scores = _cosines(np.array([row[self._field] for *_, row in found], np.float32), query)
+        order = np.lexsort((numbers, -scores))[:depth]
+        return Scored(numbers[order], scores[order], allowed, approximate=width < allowed)
+
+    def score(self, vector: Floats32, numbers: Ints) -> Floats:
+        """Cosine of given records, float64 in the same order."""
+        return _cosines(self.vectors(numbers), self._query(vector))
+
+    def cosines(self, vector: Floats32, scope: Scope) -> Floats32:
+        """Cosine of every allowed record, float32, in number order; of more than `_MOST_COSINES` an even sample."""
+        numbers = np.arange(len(self)) if scope.allowed is None else np.flatnonzero(scope.allowed)
+        step = -(-len(numbers) // _MOST_COSINES) or 1
+        return self.score(vector, numbers[::step]).astype(np.float32)
+
+    def vectors(self, numbers: Ints) -> Floats32:
+        """Copies of stored vectors, float32 (m, dim), in the order asked."""
+        return stored_vectors(self._remote, self._field, np.asarray(numbers, np.int64), self.identity.dim)
+
+    def approximates(self, scope: Scope, depth: int, exact: str) -> bool:
+        return (len(self) if scope.allowed is None else int(np.count_nonzero(scope.allowed))) > MOST
+
+    def _query(self, vector: Floats32) -> Floats32:
+        query = np.ascontiguousarray(vector, np.float32)
+        if query.shape != (self.identity.dim,):
+            raise EncoderMismatch(
+                f"The query's vector has shape {query.shape}, the corpus has {self.identity.dim} dimensions",
+                f"Encode the query with {self.identity.name}",
+            )
+        if not np.isfinite(query).all():
+            raise UsageError("The query's vector holds values that are not finite", "Encode the query again")
+        return query
+
+
+def stored_vectors(remote: Remote, field: str, numbers: Ints, dim: int) -> Floats32:
+    rows = remote.records(np.unique(numbers).tolist(), field)
+    return np.array([rows[number][field] for number in numbers.tolist()], np.float32).reshape(len(numbers), dim)
+
+
+def _cosines(rows: Floats32, query: Floats32) -> Floats:
+    if not len(rows):
+        return np.empty(0)
+    found: Floats = np.clip(np.einsum("ij,j->i", rows.astype(np.float64), query.astype(np.float64)), -1.0, 1.0)
+    return found
+
+
+class MilvusParts:
+    """The large parts of one generation on Milvus, by what its manifest says of them."""
+
+    def __init__(self, where: Mapping[str, str], columns: Columns) -> None:
+        self._remote, self._columns = Remote(where["uri"], where["name"]), columns
+        self.texts = MilvusTexts(self._remote, columns)
+
+    def words(self, records: StoredRecords) -> MilvusWords:
+        return MilvusWords(self._remote, records, self.texts.expressions)
+
+    def vectors(self, key: str, identity: EncoderIdentity) -> MilvusVectors:
+        total = self._columns.records_total
+        return MilvusVectors(self._remote, vector_field(key), identity, total, self.texts.expressions)
+
+
+class StoredRows:
+    """The vectors of an encoder in another generation, as rows by record number."""
+
+    def __init__(self, where: Mapping[str, str], key: str, identity: EncoderIdentity) -> None:
+        self._remote, self._field, self.shape = (
+            Remote(where["uri"], where["name"]),
+            vector_field(key),
+            (0, identity.dim),
+        )
+
+    def __getitem__(self, rows: Ints) -> Floats32:
+        return stored_vectors(self._remote, self._field, rows, self.shape[1])
