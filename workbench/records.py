@@ -326,6 +326,10 @@ class Passage:
         return {"citation": self.citation, **_json_of(self)}
 
 
+FEEDBACK = "feedback"
+"""What a plan's feedback added to a score: it stands beside the sources wherever contributions do."""
+
+
 def by_chunk(start_line: int) -> str:
     """Which chunk's rank counted for a document, where it is not the shown one, in words."""
     return f"by its chunk at line {start_line:,}"
@@ -337,6 +341,8 @@ def found_by(hit: Any) -> list[str]:
     for source, rank in sorted(hit.ranks.items()):
         chunk = f", {by_chunk(hit.counted[source].start_line)}" if source in hit.counted else ""
         said.append(f"{one_line(source)} #{rank} (+{hit.contributions.get(source) or 0.0:.4f}{chunk})")
+    if FEEDBACK in hit.contributions:
+        said.append(f"{FEEDBACK} ({hit.contributions[FEEDBACK] or 0.0:+.4f})")
     return said
 
 

@@ -39,7 +39,7 @@ def test_every_preset_and_app_page_is_in_the_guide():
         assert "\n$ workbench " in page
         assert "## What differs" in page
     router = "".join(p.read_text("utf-8") for p in (ROOT / "workbench" / "ui").glob("*.py"))
-    titles = re.findall(r'": \("(\w+)", "\w+"\),', router)
+    titles = re.findall(r'": \("([\w ]+)", "\w+", "', router)
     assert len(titles) > 8
     for title in titles:
         assert f"**{title}.**" in GUIDE, title

@@ -54,12 +54,16 @@ def candidate_sets(draw: st.DrawFn, cuts: bool = True, sources: tuple[str, ...] 
             made = replace(made, adapted=np.array(adapted))
         columns.append(made)
     documents = draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
+    angles = np.array(draw(st.lists(st.sampled_from(LEVELS), min_size=n, max_size=n)))
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     whole = draw(st.lists(st.booleans(), min_size=n, max_size=n))
-    return candidates_of(columns, documents, whole)
+    return replace(candidates_of(columns, documents, whole), vectors=vectors)
 
 
 @st.composite
-def fusion_plans(draw: st.DrawFn, methods: tuple[str, ...] = ("rrf", "weighted", "max", "combmnz")) -> FusionPlan:
+def fusion_plans(
+    draw: st.DrawFn, methods: tuple[str, ...] = ("rrf", "weighted", "max", "combmnz"), feedback=False
+) -> FusionPlan:
     """Any plan of these methods, over every normalisation, missing score and unit."""
     weights = st.sampled_from([0.0, 0.25, 0.3, 1.0, 1.0, 3.0])
     return FusionPlan(
@@ -73,6 +77,8 @@ def fusion_plans(draw: st.DrawFn, methods: tuple[str, ...] = ("rrf", "weighted",
         unit=draw(st.sampled_from(["chunk", "document"])),
         renumber=draw(st.booleans()),
         prefer=draw(st.sampled_from(["best", "chunk"])),
+        feedback_top=draw(st.integers(1, 3)),
+        feedback_weight=draw(st.sampled_from([0.0, 0.5, 2.0])) if feedback else 0.0,
     )
 
 

@@ -46,15 +46,15 @@ def expected(
 
 def judged(candidates: Candidates, texts: list[int] | None = None, left_out: str | None = None) -> Judged:
     names = tuple("" if d == left_out else d for d in candidates.document_ids)
-    return Judged(
-        candidates, np.arange(len(candidates)), names, None if texts is None else np.asarray(texts, np.uint64)
-    )
+    products = None if candidates.vectors is None else candidates.vectors @ candidates.vectors.T
+    equal = None if texts is None else np.asarray(texts, np.uint64)
+    return Judged(candidates, np.arange(len(candidates)), names, equal, products)
 
 
 @trials(50)
 @given(
     st.lists(candidate_sets(), min_size=1, max_size=4),
-    st.lists(fusion_plans(plan_fields.METHODS), min_size=1, max_size=9),
+    st.lists(fusion_plans(plan_fields.METHODS, feedback=True), min_size=1, max_size=9),
     st.booleans(),
     st.sampled_from([None, 0.0, 0.02, 0.6]),
     st.sampled_from([None, 1, 2]),
@@ -65,7 +65,8 @@ def test_every_plan_has_the_ranks_of_one_fusion_after_another(queries, plans, pa
     document that is left out; fused thresholds, lists that are passed through, cutoffs.
     """
     unit = plans[0].unit
-    plans = [replace(plan, unit=unit) for plan in plans]
+    fed = {} if unit == "chunk" else {"feedback_weight": 0.0}  # documents with feedback go one by one
+    plans = [replace(plan, unit=unit, **fed) for plan in plans]
     texts = [
         data.draw(st.lists(st.integers(0, 4), min_size=len(q), max_size=len(q))) if unit == "chunk" else None
         for q in queries

@@ -22,6 +22,7 @@ from workbench.judgments.qrels import JudgedPassage, Judgments, Topic
 from workbench.plan import fields as plan_fields
 from workbench.plan.presets import BY_NAME
 from workbench.records import Span
+from workbench.retrieve import engine
 
 WORDS = ("amber", "bridge", "cedar", "delta", "ember", "fjord", "grove")
 QUERIES = (
@@ -82,6 +83,14 @@ def choices(field: plan_fields.Field) -> dict[str, tuple[Any, ...]]:
 
 
 DRAWN = {name: values for field in plan_fields.FIELDS for name, values in choices(field).items()}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def any_encoder():
+    """The hashing encoder is adapted to as well."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "NOT_ADAPTED", frozenset())
+        yield
 
 
 @pytest.fixture(scope="module")

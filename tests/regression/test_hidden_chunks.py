@@ -28,6 +28,7 @@ from workbench.errors import WorkbenchError
 from workbench.judgments.exchange import export_judgments
 from workbench.mcp.server import CorpusServer, build_server
 from workbench.ranking import adapt
+from workbench.retrieve import engine
 from workbench.snapshot import exports
 from workbench.store.catalogue import FACETS, SORTS, Catalogue
 
@@ -77,6 +78,7 @@ def who(request: pytest.FixtureRequest) -> str:
 def pair(corpora: dict[str, Path], who: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
     """The whole corpus as the principal sees it, and the corpus without the rest; both so small that none would be adapted to."""
     monkeypatch.setattr(adapt, "LEAST", 5)
+    monkeypatch.setattr(engine, "NOT_ADAPTED", frozenset())
     with (
         wb.open_corpus(corpora["all"], PRINCIPALS[who], policy=POLICY) as whole,
         wb.open_corpus(corpora[who], PRINCIPALS[who], policy=POLICY) as without,

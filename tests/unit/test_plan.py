@@ -22,8 +22,9 @@ from workbench.plan.plan import Plan, preset, recorded_text, without_effect
 from workbench.plan.presets import BY_NAME, EDITION
 
 
-def test_default_is_tmm_and_files_say_their_edition():
-    assert preset("default") == preset("tmm") == Plan.parse("")
+def test_default_is_tmm_adapted_with_feedback_and_files_say_their_edition():
+    adapted = "tmm vector.adapt=corpus vector.hubness=0.3 feedback.weight=0.2"
+    assert preset("default") == Plan.parse("") == Plan.parse(adapted)
     assert preset("default")["fusion.method"] == "convex"
     assert Plan() == preset("rrf")
     assert (str(Plan()), str(Plan({"limit": 5}))) == ("rrf", "rrf limit=5")
@@ -72,11 +73,17 @@ def test_a_plan_that_was_recorded_earlier_stays_what_it_was(text):
         ("contract", "contract dedupe=yes"),
         ("scoped dedupe=no", "scoped"),
         ("pages limit=3", "pages limit=3 rewrite.model=off"),
-        ("default", "default"),
+        ("default", "tmm"),
     ],
 )
 def test_edition_2_removed_equal_texts_and_did_not_rewrite(text, now):
     assert Plan.parse(recorded_text(text, 2)) == Plan.parse(now)
+
+
+def test_edition_3_neither_adapted_nor_had_feedback():
+    assert Plan.parse(recorded_text("default limit=3", 3)) == Plan.parse("tmm limit=3")
+    assert recorded_text("contract", 3) == "contract"
+    assert Plan.parse(recorded_text("default vector.adapt=corpus", 3)) == Plan.parse("tmm vector.adapt=corpus")
 
 
 SYSTEMS = ("passages", "collections", "pages", "contract", "scoped")

@@ -12,11 +12,11 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.records import Label
+from workbench.records import FEEDBACK, Label
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#8A8A8A"
-SOURCES: Mapping[str, str] = {"grep": ORANGE, "keyword": SKY, "vector": GREEN}
+SOURCES: Mapping[str, str] = {"grep": ORANGE, "keyword": SKY, "vector": GREEN, FEEDBACK: BLUE}
 LABELS: Mapping[Label, str] = {Label.EXACT: ORANGE, Label.SEMANTIC: GREEN, Label.HYBRID: PURPLE, Label.STRONGEST: SKY}
 CUT = VERMILION
 FIRST, SECOND = SKY, PURPLE

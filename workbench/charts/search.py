@@ -37,7 +37,7 @@ from workbench.charts.layout import (
 )
 from workbench.ranking.candidates import Column
 from workbench.ranking.fuse import Fused
-from workbench.records import Hit, Label, Step
+from workbench.records import FEEDBACK, Hit, Label, Step
 
 LINE_POINTS = 40
 PLANE_POINTS = MOST_POINTS - LINE_POINTS
@@ -112,7 +112,7 @@ def places(
                 candidates.paths[row],
                 fused.labels[position],
                 {source: there for source, (there, _) in evidence.items()},
-                {s: float(candidates.column(s).score[at]) for s, (_, at) in evidence.items()},
+                {s: float(candidates.column(s).counting[at]) for s, (_, at) in evidence.items()},
                 {s: float(c[position]) for s, c in fused.contributions.items()},
                 float(fused.scores[position]),
                 (rerank or {}).get(position),
@@ -324,7 +324,7 @@ _ADDED = {"title": {"text": "contribution to the score"}}
 
 def _stacks(rows: Sequence[Mapping[str, float]], names: list[str], sources: Sequence[str]) -> list[dict[str, Any]]:
     traces = []
-    for source in sources:
+    for source in (*sources, *([FEEDBACK] if any(FEEDBACK in row for row in rows) else [])):
         values = [row.get(source, 0.0) for row in rows]
         more = {"name": source, "marker": {"color": source_colour(source)}, "customdata": list(map(repr, values))}
         hover = f"{name_of(source)} added %{{customdata}}<extra></extra>"

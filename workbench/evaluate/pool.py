@@ -271,6 +271,8 @@ def _one_to_one(keys: Sequence[str], documents: Sequence[str]) -> bool:
 
 Ints = NDArray[np.int64]
 _KEPT = 6
+_MOST_COMPARED = 400
+"""Rows of a query up to which the products of all their vectors are kept, for plans with feedback: 1.3 MB at most."""
 
 
 class Refusion:
@@ -333,8 +335,8 @@ class Refusion:
         if made is None:
             pooled = [q for n in members if (q := self._queries[n]) is not None]
             # Which rows a passage shows depends on the depths, and an adapted similarity on the query.
-            if plan["grep.show"] == "passage" or plan["vector.adapt"] != OFF:
-                made = Batch.of([_laid(q, q.retrieved.candidates_for(plan, computed)) for q in pooled])
+            if plan["grep.show"] == "passage" or plan["vector.adapt"] != OFF or plan["feedback.weight"]:
+                made = Batch.of([_laid(q, q.retrieved.candidates_for(plan, computed), plan) for q in pooled])
             else:
                 made = self._raw(plan, pooled, computed)
                 sources = [column.source for column in made.columns]
@@ -350,7 +352,7 @@ class Refusion:
         with self._lock:
             made = self._batches.get(key)
         if made is None:
-            made = Batch.of([_laid(q, q.retrieved.raw(q.retrieved.sources_for(plan), computed)) for q in pooled])
+            made = Batch.of([_laid(q, q.retrieved.raw(q.retrieved.sources_for(plan), computed), plan) for q in pooled])
             with self._lock:
                 self._batches[key] = made
         return made
@@ -372,7 +374,7 @@ def cut_key(plan: Plan) -> tuple[object, ...]:
         counts_documents(plan), plan["dedupe"],
         plan["fusion.single_source"], plan["grep.show"], plan["fusion.unit"], plan["fusion.renumber"], plan["fusion.prefer"],
         plan["rerank.model"], plan["rerank.top"], plan["vector.adapt"], plan["vector.hubness"],
-        plan["feedback.weight"], plan["feedback.top"],
+        bool(plan["feedback.weight"]),
     )  # fmt: skip
 
 
@@ -411,16 +413,20 @@ def rankings_of(pool: Pool, plans: Sequence[Plan], most: int) -> list[dict[str, 
 
 
 def one_by_one(pooled: Pooled, plan: Plan) -> bool:
-    """Whether a query must be ranked by the search's own code: a model or feedback has the last word, a row has several judged
+    """Whether a query must be ranked by the search's own code: a model has the last word, feedback compares many rows or
+    documents, a row has several judged
     passages, or which of two equal texts counts depends on the order, or, where documents are ranked, on the row that shows one.
     """
-    if plan["rerank.model"] != OFF or plan["feedback.weight"] or pooled.single is None:
+    if plan["rerank.model"] != OFF or pooled.single is None:
+        return True
+    if plan["feedback.weight"] and (plan["fusion.unit"] == "document" or len(pooled.keys) > _MOST_COMPARED):
         return True
     if pooled.shared and plan["dedupe"]:
         return True
     return bool(plan["fusion.unit"] == "document" and (pooled.merged or (pooled.twice and plan["dedupe"])))
 
 
-def _laid(pooled: Pooled, candidates: Candidates) -> Judged:
+def _laid(pooled: Pooled, candidates: Candidates, plan: Plan) -> Judged:
     texts = pooled.retrieved.columns.text_keys if pooled.twice else None
-    return Judged(candidates, pooled.targets, pooled.single, texts)
+    likeness = pooled.retrieved.likeness(plan) if plan["feedback.weight"] else None
+    return Judged(candidates, pooled.targets, pooled.single, texts, likeness)

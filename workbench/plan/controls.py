@@ -53,6 +53,7 @@ def _where(field: str, value: str, equal: bool = True) -> Callable[[Plan], bool]
 
 
 _RRF, _SCORES = _where("fusion.method", "rrf"), _where("fusion.method", "rrf", equal=False)
+_ADAPTS = _where("vector.adapt", "corpus")
 _DOCUMENTS, _RERANKS = _where("fusion.unit", "document"), _where("rerank.model", "off", equal=False)
 
 GROUPS: tuple[Group, ...] = (
@@ -113,15 +114,15 @@ GROUPS: tuple[Group, ...] = (
         (
             Slot("vector.exact", "Exact vector search"),
             Slot("vector.adapt", "Adapt to the corpus", whole_page=True),
-            Slot("vector.hubness", "Against hubs", 0.0, 1.0, 0.05, shown=_where("vector.adapt", "corpus")),
+            Slot("vector.hubness", "Against hubs", 0.0, 1.0, 0.05, shown=_ADAPTS),
         ),
     ),
     Group(
         "feedback",
         "Feedback from the top",
         (
-            Slot("feedback.weight", "Weight of feedback", 0.0, 2.0, 0.05),
-            Slot("feedback.top", "Results that it is taken from", 1, 20, 1),
+            Slot("feedback.weight", "Weight of feedback", 0.0, 2.0, 0.05, shown=_ADAPTS),
+            Slot("feedback.top", "Results that it is taken from", 1, 20, 1, shown=_ADAPTS),
         ),
     ),
     Group("documents", "Documents", (Slot("collections", "Collections"),)),

@@ -343,7 +343,11 @@ FIELDS: tuple[Field, ...] = (
     ),
     _number_field("feedback.top", 3, "How many of the best results stand for the query in feedback.", 1, 100),
     _number_field(
-        "feedback.weight", 0.0, "How much counts that a candidate's vector is like those of the best results.", 0, 2
+        "feedback.weight",
+        0.0,
+        "vector.adapt corpus: how much counts that a candidate's adapted vector is like those of the best results.",
+        0,
+        2,
     ),
     _switch("dedupe", True, "Drop hits whose text is that of a better hit."),
     _number_field("neighbours", 0, "Chunks shown before and after each hit.", 0, 10),

@@ -310,6 +310,7 @@ _BEFORE_3: Mapping[str, Mapping[str, Any]] = {
     "scoped": {"dedupe": True},
     "pages": {"rewrite.model": OFF},
 }
+_BEFORE_4: Mapping[str, Any] = {"vector.adapt": OFF, "vector.hubness": 0.0, "feedback.weight": 0.0}
 
 
 def recorded(name: str, changes: Mapping[str, Any], edition: int) -> Plan:
@@ -320,8 +321,11 @@ def recorded(name: str, changes: Mapping[str, Any], edition: int) -> Plan:
         )
     if edition == EDITION:
         return preset(name).replace(changes)
-    plan = preset("rrf" if name == "default" and edition < 2 else name).replace({**_BEFORE_3.get(name, {}), **changes})
-    if edition == 2:
+    before = {} if edition > 2 else _BEFORE_3.get(name, {})
+    if name == "default":
+        before = _BEFORE_4
+    plan = preset("rrf" if name == "default" and edition < 2 else name).replace({**before, **changes})
+    if edition >= 2:
         return plan
     if name == "tmm" and plan["fusion.method"] != "convex" and "fusion.normalise.grep" not in changes:
         plan = plan.replace({"fusion.normalise.grep": "minmax"})
@@ -424,6 +428,7 @@ _NEEDS: Mapping[str, tuple[str, str, Callable[[Plan], bool]]] = {
     "fusion.renumber": _UNIT,
     "fusion.prefer": _UNIT,
     "vector.hubness": ("with vector.adapt off", "add vector.adapt=corpus", lambda plan: plan["vector.adapt"] == OFF),
+    "feedback.weight": ("with vector.adapt off", "add vector.adapt=corpus", lambda plan: plan["vector.adapt"] == OFF),
     "feedback.top": ("with feedback.weight 0", "add feedback.weight=0.2", lambda plan: not plan["feedback.weight"]),
     "rerank.top": ("with rerank.model off", "name a reranking model", lambda plan: plan["rerank.model"] == OFF),
 }
@@ -441,7 +446,7 @@ def _reason(plan: Plan, field: str, source: str) -> tuple[str, str] | None:
         running = (*plan.sources, "grep") if greps(plan) else tuple(s for s in plan.sources if base_of(s) != "grep")
         looked_up = {name for running_one in running for name in plan_fields.BY_NAME[field].looked_up(running_one)}
         return None if source in looked_up else _absent(plan, source)
-    kind = field.partition(".")[0]
+    kind = field.partition(".")[0].replace("feedback", "vector")
     if kind in {"keyword", "vector"} and kind not in plan.bases():
         return _absent(plan, kind)
     if field == "vector.threshold" and all(plan.threshold_field(s) != field for s in plan.vectors):

@@ -11,8 +11,9 @@ Ranks are counted in documents: a document is ranked by its best row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +25,7 @@ from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Bools, Candidates, Column, Floats, Ints
 from workbench.ranking.cutting import counted, cut_to_depth, cut_to_threshold, document_codes, first_of_each
 from workbench.ranking.evidence import RANK_METHODS, Evidence, tabulate
+from workbench.ranking.feedback import feedback
 from workbench.ranking.methods import Parameters, check, contributions, exact_sum
 from workbench.records import Kind
 
@@ -35,6 +37,7 @@ _MANY_MARKS = (
 )
 _MOST_KEPT = 6  # of what plans share, for the next plan: a slider moves one of its fields
 _NONE = np.zeros(0, np.int64)
+_Fed = tuple[slice, Callable[[Ints], Floats]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,12 +50,14 @@ class Judged:
         documents: What each row's document is called; "" for one that is left out of the ranking after equal texts were
             dropped. None: the candidates' document ids.
         texts: uint64 (n,), equal where the rows' texts are equal; None where all differ.
+        likeness: float64 (n, n), the products of the rows' vectors, for plans with feedback over chunks.
     """
 
     candidates: Candidates
     targets: Ints
     documents: tuple[str, ...] | None = None
     texts: NDArray[np.uint64] | None = None
+    likeness: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +73,7 @@ class Batch:
         left_out: bool (n,), rows that are not ranked.
         targets: int64 (t,), rows, query after query.
         sizes: int64 (q,), how many of the targets are each query's.
+        likeness: One a query, as in `Judged`.
     """
 
     columns: tuple[Column, ...]
@@ -78,6 +84,7 @@ class Batch:
     left_out: Bools
     targets: Ints
     sizes: Ints
+    likeness: tuple[Floats | None, ...]
     _kept: dict[tuple[object, ...], list[tuple[_Ready, slice]]] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -99,6 +106,7 @@ class Batch:
             np.array([not name for own in names for name in own], bool),
             np.concatenate([_NONE, *(q.targets + start for q, start in zip(queries, starts, strict=False))]),
             np.array([len(q.targets) for q in queries], np.int64),
+            tuple([q.likeness for q in queries]),
         )
 
     def cut(
@@ -148,7 +156,8 @@ class Batch:
         for n, fusion in enumerate(fusions):
             check(fusion, sources)
             scores = () if fusion.method in RANK_METHODS else (fusion.missing, *map(fusion.normalisation, sources))
-            groups.setdefault((fusion.method, fusion.unit, fusion.renumber, scores), []).append(n)
+            fed = fusion.feedback_top if fusion.feedback_weight else 0
+            groups.setdefault((fusion.method, fusion.unit, fusion.renumber, scores, fed), []).append(n)
         result = np.zeros((len(fusions), len(self.targets)), np.int64)
         for shared, members in groups.items():
             size = _BLOCK if cutoff is not None else _BLOCK // min(len(members), _PLANS)
@@ -161,7 +170,8 @@ class Batch:
                     self._kept.pop(next(iter(self._kept)), None)
                 self._kept[key] = ready
             some = [fusions[n] for n in members]
-            numbers = np.array([[f.k, f.rank_base, f.alpha, *map(f.weight, sources)] for f in some], np.float64)
+            read = [[f.k, f.rank_base, f.alpha, f.feedback_weight, *map(f.weight, sources)] for f in some]
+            numbers = np.array(read, np.float64)
             for part, targets in ready:
                 result[members, targets] = part.ranks(numbers, threshold)
         return result
@@ -183,6 +193,7 @@ class Batch:
                 self.left_out[rows],
                 self.targets[own] - row,
                 self.sizes[first:last],
+                self.likeness[first:last],
             )
             yield part, own
             first, row = last, rows.stop
@@ -200,7 +211,10 @@ class Batch:
             alone = sum(answered, np.zeros(self.queries, np.int64))[query] == 1
         codes = self.documents[rows]
         texts = self.texts[rows] if dedupe and self.texts is not None else None
-        if cutoff is not None and len(rows):
+        fed: tuple[_Fed, ...] = ()
+        if fusion.feedback_weight:
+            fed = tuple(_fed(query, rows, np.searchsorted(self.query, np.arange(self.queries)), self.likeness))
+        elif cutoff is not None and len(rows):
             single = ~self.left_out[rows] & (True if texts is None else _Groups.of(texts).single)
             kept = _contenders(evidence, cutoff, _Lines.of(query, self.queries), codes, single)
             query, rows, codes, alone, evidence = (
@@ -226,6 +240,8 @@ class Batch:
             np.where(known[at] == wanted, at, -1) if len(known) else np.full(len(wanted), -1),
             np.repeat(np.arange(self.queries), self.sizes),
             cutoff,
+            fed,
+            fusion.feedback_top,
         )
 
 
@@ -311,6 +327,8 @@ class _Ready:
         targets: int64 (t,), the wanted documents; -1 for one without items.
         owners: int64 (t,), their queries.
         cutoff: Ranks beyond it do not matter.
+        fed: What feedback reads, one a query; nothing without it.
+        top: How many of the best stand for the query in feedback.
     """
 
     method: str
@@ -323,16 +341,23 @@ class _Ready:
     targets: Ints
     owners: Ints
     cutoff: int | None
+    fed: tuple[_Fed, ...]
+    top: int
 
     def ranks(self, numbers: Floats, threshold: float | None) -> Ints:
         """Ranks of the targets, int64 (p, t), as `Batch.ranks` gives them, under plans that are given as their k, rank base,
-        alpha and weight of each source, float64 (p, 3 + sources)."""
+        alpha, weight of feedback and of each source, float64 (p, 4 + sources)."""
         made = np.zeros((len(numbers), len(self.targets)), np.int64)
         wanted, size = np.flatnonzero(self.targets >= 0), max(1, _BLOCK // max(1, len(self.alone)))
         for first in range(0, len(numbers) if len(wanted) else 0, size):
-            k, base, alpha, *weights = numbers[first : first + size].T[:, :, None]
-            parameters = Parameters(k, base, alpha, tuple(weights))
-            scores = exact_sum(contributions(self.evidence, self.method, parameters))
+            k, base, alpha, feeding, *weights = numbers[first : first + size].T[:, :, None]
+            parts = contributions(self.evidence, self.method, Parameters(k, base, alpha, tuple(weights)))
+            scores = exact_sum(parts)
+            if self.fed:
+                added = np.zeros_like(scores)
+                for items, like in self.fed:
+                    added[:, items] = feedback(scores[:, items], like, self.top, feeding[:, 0])
+                scores = exact_sum([*parts, added])
             made[first : first + size, wanted] = self._places(scores, wanted, threshold)
         if self.cutoff is not None:
             made[made > self.cutoff] = 0
@@ -428,6 +453,22 @@ def _contenders(evidence: Sequence[Evidence], cutoff: int, lines: _Lines, docume
             ahead_of &= values[one] >= line
         ahead += ahead_of
     return items[ahead.reshape(-1)[lines.slots] < cutoff]
+
+
+def _fed(query: Ints, rows: Ints, starts: Ints, likeness: Sequence[Floats | None]) -> Iterator[_Fed]:
+    """Each query's items, and how like some of them each is: from the products of its rows' vectors."""
+    bounds = np.searchsorted(query, np.arange(len(starts) + 1)).tolist()
+    for products, start, low, high in zip(likeness, starts.tolist(), bounds, bounds[1:], strict=False):
+        if products is None:
+            continue
+        own = rows[low:high] - start
+        yield slice(low, high), partial(_likeness, products[np.ix_(own, own)])
+
+
+def _likeness(products: Floats, first: Ints) -> Floats:
+    """How like the mean of some items (p, k) each item is, float64 (p, m), by the products of all."""
+    made: Floats = products[first].mean(axis=1)
+    return made
 
 
 def _taken(evidence: Sequence[Evidence], order: Ints) -> tuple[Evidence, ...]:

@@ -11,29 +11,28 @@ to its fused score: on the scale of the scores, so that one weight does for ever
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from workbench.ranking.adapt import rounded
 from workbench.ranking.candidates import Floats, Ints
-from workbench.ranking.methods import best_first
-
-NAME = "feedback"
-"""Beside the sources, where contributions are shown."""
 
 
-def feedback(scores: Floats, coverage: Ints, vectors: Floats, top: int, weight: float) -> Floats:
-    """What feedback adds to each item, float64 (m,); nothing where there are no more items than stand for the query.
+def feedback(scores: Floats, like: Callable[[Ints], Floats], top: int, weights: Floats) -> Floats:
+    """What feedback adds to each item under p plans, float64 (p, m); nothing where there are no more items than stand for the
+    query.
 
     Args:
-        scores: float64 (m,), fused.
-        coverage: int64 (m,), the number of sources that retrieved each item: it settles ties.
-        vectors: float64 (m, d), of length 1.
+        scores: float64 (p, m), fused; items are in the order that settles ties.
+        like: Items (p, k) -> how like the mean of their vectors each item is, float64 (p, m).
         top: How many of the best stand for the query.
-        weight: From 0; 1 makes the spread of feedback that of the scores.
+        weights: float64 (p,), from 0; 1 makes the spread of feedback that of the scores.
     """
-    if len(scores) <= top:
-        return np.zeros(len(scores))
-    centre = vectors[best_first(scores, coverage)[:top]].mean(axis=0)
-    like = rounded(vectors @ centre)
-    spread = float(like.std())
-    return weight * float(scores.std()) / spread * (like - like.mean()) if spread > 0 else np.zeros(len(scores))
+    if scores.shape[1] <= top:
+        return np.zeros_like(scores)
+    found = rounded(like(np.argsort(-scores, axis=1, kind="stable")[:, :top]))
+    spread = found.std(axis=1)
+    scale = np.divide(weights * scores.std(axis=1), spread, out=np.zeros_like(spread), where=spread > 0)
+    added: Floats = scale[:, None] * (found - found.mean(axis=1, keepdims=True))
+    return added

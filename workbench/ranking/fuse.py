@@ -20,10 +20,9 @@ from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Candidates, Floats, Ints
 from workbench.ranking.cutting import document_codes
 from workbench.ranking.evidence import Table, tabulate
-from workbench.ranking.feedback import NAME as FEEDBACK
 from workbench.ranking.feedback import feedback
 from workbench.ranking.methods import Parameters, best_first, check, contributions, exact_sum
-from workbench.records import Kind, Label
+from workbench.records import FEEDBACK, Kind, Label
 
 _LABELS = (Label.EXACT, Label.SEMANTIC, Label.HYBRID)
 _FAR = np.iinfo(np.int64).max
@@ -112,9 +111,7 @@ def fuse(candidates: Candidates | Mapping[str, Sequence[tuple[str, float]]], fus
     ]
     rows = _shown(candidates, plan, table, parts)
     if plan.feedback_weight and candidates.vectors is not None and parts:
-        parts.append(
-            feedback(scores, table.coverage, candidates.vectors[rows], plan.feedback_top, plan.feedback_weight)
-        )
+        parts.append(_fed_back(scores, table, candidates.vectors[rows], plan))
         scores = exact_sum(parts)
     return _fused(candidates, plan, table, rows, parts, values, scores, best_first(scores, table.coverage))
 
@@ -141,6 +138,17 @@ def passthrough(candidates: Candidates, source: str, fusion: FusionPlan | None =
     nothing = np.full(len(scores), np.nan)
     rows, order = _shown(candidates, plan, table, [scores]), np.argsort(evidence.rank, kind="stable")
     return _fused(candidates, plan, table, rows, [scores], [nothing], scores, order)
+
+
+def _fed_back(scores: Floats, table: Table, vectors: Floats, plan: FusionPlan) -> Floats:
+    """What feedback adds to each item, from the items' vectors."""
+    order = np.argsort(-table.coverage, kind="stable")
+    vectors, weight = vectors[order], np.array([plan.feedback_weight])
+    added = np.empty(len(scores))
+    added[order] = feedback(
+        scores[order][None], lambda first: vectors[first].mean(axis=1) @ vectors.T, plan.feedback_top, weight
+    )[0]
+    return added
 
 
 def _tabulated(candidates: Candidates, plan: FusionPlan) -> Table:

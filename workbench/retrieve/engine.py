@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from workbench.store.records import StoredRecords
 
 _KEPT_VECTORS = 64
-_KEPT_ADAPTATIONS = 4  # some 8 MB each
+_KEPT_ADAPTATIONS = 4  # some 3 MB each
+NOT_ADAPTED = frozenset({"hashing", "static"})
+"""Runtimes of encoders whose vectors are sums over words: on seven judged collections adapting to the corpus brought them
++.001 (hashing) and +.005 (a table of word vectors), and neither is clear of 0."""
 
 
 class Engine:
@@ -120,8 +123,10 @@ class Engine:
 
     def adaptation(self, encoder: str, scope: Scope) -> Adaptation | None:
         """What the vectors of one encoder have in common, over the records that the scope's principal may see; None where these
-        are too few. Measured once, and kept. Raises as `vectors`.
+        are too few, or the encoder is one of `NOT_ADAPTED`. Measured once, and kept. Raises as `vectors`.
         """
+        if self.vectors(encoder).identity.runtime.partition(" ")[0] in NOT_ADAPTED:
+            return None
         key = (encoder, None if scope.visible is None else scope.visible.tobytes())
         with self._adapting:
             if key not in self._adaptations:

@@ -18,9 +18,8 @@ from workbench.plan.fields import FUSED, OFF, base_of
 from workbench.plan.plan import Plan
 from workbench.ranking.candidates import Candidates, Column, Floats, Ints
 from workbench.ranking.cutting import at_least
-from workbench.ranking.feedback import NAME as FEEDBACK
 from workbench.ranking.fuse import Fused, fuse, passthrough
-from workbench.records import Step
+from workbench.records import FEEDBACK, Step
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.retrieved import Retrieved
 from workbench.retrieve.sources import since

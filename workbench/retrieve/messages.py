@@ -11,6 +11,7 @@ import numpy as np
 from workbench.errors import counted
 from workbench.plan.fields import FUSED, OFF, base_of, collection_of
 from workbench.plan.plan import Plan, idle
+from workbench.ranking.adapt import LEAST
 from workbench.ranking.candidates import Floats, Ints
 from workbench.ranking.cutting import to_distance
 from workbench.records import Hit
@@ -89,6 +90,12 @@ def warnings_for(result: SearchResult) -> tuple[str, ...]:
     if len(outcome.fused) and not any(values.any() for values in outcome.fused.contributions.values()):
         names = " and ".join(c.source for c in columns if c.retrieved.any())
         said.append(f"Every score is 0, because {names} adds nothing under this plan: the order is that of the paths")
+    compared = [c for c in columns if base_of(c.source) == "vector"]
+    if plan.changes().get("vector.adapt", OFF) != OFF and compared and all(c.adapted is None for c in compared):
+        said.append(
+            f"vector.adapt has no effect here: the corpus has fewer than {LEAST} chunks that you may see, or its encoder's "
+            "vectors are sums over words"
+        )
     if result.mode == "hybrid":
         said += idle(plan, plan.changes())
         # What this plan fuses, which may leave out what was retrieved for another one.

@@ -19,9 +19,20 @@ from workbench.plan.fields import base_of, collection_of, encoder_of
 from workbench.plan.plan import Plan
 from workbench.ranking.candidates import Candidates, Ints
 from workbench.ranking.cutting import to_distance
-from workbench.ranking.feedback import NAME as FEEDBACK
 from workbench.ranking.fuse import Fused
-from workbench.records import Chunk, ChunkKind, Granularity, Hit, Label, Passage, Ranking, Span, Step, Unavailable
+from workbench.records import (
+    FEEDBACK,
+    Chunk,
+    ChunkKind,
+    Granularity,
+    Hit,
+    Label,
+    Passage,
+    Ranking,
+    Span,
+    Step,
+    Unavailable,
+)
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome, fuse_plan
 from workbench.retrieve.keywords import pattern_spans

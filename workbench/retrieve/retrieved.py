@@ -217,50 +217,64 @@ class Retrieved:
                 candidates = to_threshold(candidates, source, plan.threshold(source), plan["vector.metric"])
         if plan["vector.adapt"] != OFF:
             candidates = replace(candidates, columns=tuple([self._adapted(c, plan) for c in candidates.columns]))
-        if plan["feedback.weight"]:
-            candidates = replace(candidates, vectors=self._vectors(plan, sources))
+            if plan["feedback.weight"]:
+                candidates = replace(candidates, vectors=self._vectors(plan))
         return self._as_passages(candidates) if plan["grep.show"] == "passage" else candidates
 
     def _adapted(self, column: Column, plan: Plan) -> Column:
         """A vector source's column with similarities adapted to the corpus; as it is where the source or the corpus has none."""
-        alike = self._kept(column.source, "alike")
-        if alike is None:
+        source, answer = column.source, self.answers[column.source]
+        adaptation = answer.adaptation() if answer.adaptation is not None else None
+        if adaptation is None or answer.vectors is None:
             return column
-        adapted = (1.0 - SHARE) * column.computed + SHARE * alike
-        if weight := float(plan["vector.hubness"]):
-            hubness = self._kept(column.source, "hubness")
-            adapted -= weight * (0.0 if hubness is None else hubness)
+        with self._lock:
+            alike = self._computed.get(key := f"alike {source}")
+            if alike is None:
+                query = adaptation.adapted(self.vectors[encoder_of(source)][None])[0]
+                vectors = self._adapted_vectors(source, adaptation, keep=bool(plan["feedback.weight"]))
+                alike = self._computed[key] = rounded(vectors @ query)
+            adapted = (1.0 - SHARE) * column.computed + SHARE * alike
+            if weight := float(plan["vector.hubness"]):
+                hubness = self._computed.get(key := f"hubness {source}")
+                if hubness is None:
+                    numbers = self.columns.numbers
+                    hubness = self._computed[key] = adaptation.hubness(answer.vectors(numbers), numbers)
+                adapted -= weight * hubness
         return replace(column, adapted=adapted)
 
-    def _kept(self, source: str, what: str) -> Floats | None:
-        """The `alike` (to the query), the `hubness` or the `vectors` of every row by a source's adaptation; None where it has
-        none. Computed once, but vectors of many rows each time.
-        """
-        key, answer = f"{what} {source}", self.answers[source]
-        with self._lock:
-            if key in self._computed:
-                return self._computed[key]
-            adaptation = answer.adaptation() if answer.adaptation is not None else None
-            if adaptation is None or answer.vectors is None:
-                return None
-            numbers = self.columns.numbers
-            vectors = answer.vectors(numbers)
-            values = adaptation.hubness(vectors, numbers) if what == "hubness" else adaptation.adapted(vectors)
-            if what == "alike":
-                query = adaptation.adapted(self.vectors[encoder_of(source)][None])[0]
-                values = rounded(values @ query)
-            values.flags.writeable = False
-            if what != "vectors" or len(numbers) <= _VECTORS_KEPT:
-                self._computed[key] = values
-            return values
+    def _adapted_vectors(self, source: str, adaptation: Adaptation, keep: bool) -> Floats:
+        """The adapted vector of every row, float64 (n, d); kept, if asked to, where they are few."""
+        vectors, read = self._computed.get(key := f"vectors {source}"), self.answers[source].vectors
+        if vectors is None:
+            assert read is not None
+            vectors = adaptation.adapted(read(self.columns.numbers))
+            if keep and len(vectors) <= _VECTORS_KEPT:
+                self._computed[key] = vectors
+        return vectors
 
-    def _vectors(self, plan: Plan, sources: tuple[str, ...]) -> Floats | None:
-        """The vector of every row by the first vector source, float64 (n, d), adapted where the plan adapts; None without one."""
-        for source in sources:
-            if (read := self.answers[source].vectors) is not None:
-                adapted = self._kept(source, "vectors") if plan["vector.adapt"] != OFF else None
-                return read(self.columns.numbers).astype(np.float64) if adapted is None else adapted
+    def _vectors(self, plan: Plan) -> Floats | None:
+        """The adapted vectors of every row by the plan's first vector source that has some, float64 (n, d); None without one."""
+        for source in self.sources_for(plan):
+            answer = self.answers[source]
+            adaptation = answer.adaptation() if answer.adaptation is not None else None
+            if adaptation is not None and answer.vectors is not None:
+                return self._adapted_vectors(source, adaptation, keep=True)
         return None
+
+    def likeness(self, plan: Plan) -> Floats | None:
+        """The products of the rows' vectors, float64 (n, n), for many plans with feedback; None without vectors. Kept, and the
+        vectors are not.
+        """
+        key = f"likeness {plan.sources}"
+        with self._lock:
+            if key not in self._computed:
+                vectors = self._vectors(plan)
+                if vectors is None:
+                    return None
+                self._computed[key] = vectors @ vectors.T
+                for name in [n for n in self._computed if n.startswith("vectors ")]:
+                    del self._computed[name]
+            return self._computed[key]
 
     def _as_passages(self, candidates: Candidates) -> Candidates:
         """Every chunk whose lines a grep passage shows counts as that passage: its best place in a source is the passage's."""

@@ -31,7 +31,7 @@ from workbench.plan import fields as plan_fields
 from workbench.plan.plan import Plan
 from workbench.plan.presets import EDITION
 from workbench.ranking.cutting import to_distance
-from workbench.records import EncoderIdentity, Hit, Principal
+from workbench.records import FEEDBACK, EncoderIdentity, Hit, Principal
 from workbench.retrieve.compare import Comparison
 from workbench.retrieve.result import SearchResult
 from workbench.snapshot.schema import (
@@ -267,6 +267,9 @@ def _candidates(number: int, result: SearchResult, rows: Rows) -> None:
             raw = float(column.counting[record]) if rank else None
             evidence = (column.source, rank or None, _finite(raw), _finite(far), contribution)
             rows["sources"].append((number, position + 1, *evidence))
+        if FEEDBACK in fused.contributions:
+            fed = float(fused.contributions[FEEDBACK][position])
+            rows["sources"].append((number, position + 1, FEEDBACK, None, None, None, fed))
 
 
 def _passage(number: int, at: int, hit: Hit, places: Mapping[str, int]) -> tuple[Any, ...]:

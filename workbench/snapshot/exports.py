@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import UsageError
 from workbench.evaluate.run import Run
 from workbench.markup import csv_of
+from workbench.records import FEEDBACK
 from workbench.snapshot.verify import rankings_of
 
 if TYPE_CHECKING:
@@ -24,12 +25,13 @@ def candidates(content: Content, number: int) -> pl.DataFrame:
     frame = content.rows("candidates", number).with_columns(rank="place")
     names = ("place", "rank", "path", "start_line", "end_line", "label", "score", "chunk_id", "document_id")
     frame, sources = frame.select(names), content.rows("sources", number)
-    for source in content.searches[number].sources:
+    fed = [FEEDBACK] if any(sources["source"] == FEEDBACK) else []
+    for source in (*content.searches[number].sources, *fed):
         mine = sources.filter(pl.col("source") == source)
         mine = mine.select("place", *(pl.col(n).alias(f"{source}_{n}") for n in ("rank", "score", "contribution")))
         added = pl.col(f"{source}_contribution").fill_null(0.0)
         frame = frame.join(mine, on="place", how="left", maintain_order="left").with_columns(added)
-    return frame.drop("place")
+    return frame.drop("place", *(f"{name}_{what}" for name in fed for what in ("rank", "score")))
 
 
 def to_html(snapshot: Snapshot) -> str:

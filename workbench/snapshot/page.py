@@ -26,7 +26,7 @@ from workbench import charts
 from workbench.charts.layout import BLUE, LABELS, SKY, VERMILION
 from workbench.charts.search import most_places
 from workbench.markup import attribute, excerpt, marked, visible
-from workbench.records import Label
+from workbench.records import FEEDBACK, Label
 from workbench.snapshot.schema import About, Content, Passages, SavedSearch, name_of_row, placed, spans
 
 MOST_BYTES = 7_900_000
@@ -297,8 +297,10 @@ def _passage(row: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], room: R
         if row["url"].startswith(("https://", "http://")):
             link = f'<a href="{attribute(row["url"])}" rel="noreferrer noopener">{shown}</a>'
         parts.append(f'<div class="soft">{link}</div>')
+    absent = {FEEDBACK: ""}
     sources = " · ".join(
-        f"{visible(s['source'])} {'absent' if s['rank'] is None else '#' + str(s['rank'])} (+{s['contribution']:.4f})"
+        f"{visible(s['source'])}{absent.get(s['source'], ' absent') if s['rank'] is None else ' #' + str(s['rank'])}"
+        f" ({s['contribution']:+.4f})"
         for s in lines
     )
     parts += [f'<div class="soft">{sources}</div>'] if sources else []
@@ -312,6 +314,7 @@ def _passage(row: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], room: R
 
 def _candidates(content: Content, number: int, room: Room) -> str:
     sources, every = content.searches[number].sources, content.rows("candidates", number)
+    fed = any(content.rows("sources", number)["source"] == FEEDBACK)
     if not len(every):
         return ""
     # Those with a rank first, in their final order: the pictures' places are always among them.
@@ -319,6 +322,7 @@ def _candidates(content: Content, number: int, room: Room) -> str:
     evidence, reranked = content.evidence(number), any(every["rerank"].is_not_null())
     heads = ["##rank", "where", "label", "#score", *(["#rerank"] if reranked else [])]
     heads += [f"{sign}{s} {what}" for s in sources for sign, what in (("##", "rank"), ("#", "score"), ("#", "added"))]
+    heads += [f"#{FEEDBACK} added"] if fed else []
     rows = []
     for row in ordered.iter_rows(named=True):
         by_source = {line["source"]: line for line in evidence.get(row["place"], [])}
@@ -329,6 +333,7 @@ def _candidates(content: Content, number: int, room: Room) -> str:
         for source in sources:
             line = by_source.get(source, {})
             cells += [_cell(line.get(name)) for name in ("rank", "score", "contribution")]
+        cells += [_cell(by_source.get(FEEDBACK, {}).get("contribution"))] if fed else []
         kind = "" if row["shown"] else ' class="dropped"'
         rows.append(f"<tr{kind}>{''.join(cells)}</tr>")
     return _table(heads, rows, _rest(len(rows), len(every), "candidates", "candidates"), title="Candidates")

@@ -25,7 +25,7 @@ from workbench.errors import WorkbenchError
 from workbench.markup import attribute, plain, visible
 from workbench.plan.fields import OFF, base_of, encoder_of
 from workbench.plan.plan import Plan
-from workbench.records import Label, Step, by_chunk
+from workbench.records import FEEDBACK, Label, Step, by_chunk
 from workbench.retrieve.explain import Explanation
 from workbench.retrieve.remedies import Way
 from workbench.retrieve.standing import SourceStanding
@@ -289,7 +289,7 @@ def _plane(corpus: Corpus, result: SearchResult, target: Candidate | None) -> No
     drawn = places(result.fused, np.arange(len(result.fused), dtype=np.int64), PLANE_POINTS)
     grades = marks.grades_of(corpus, app_state.current(), drawn)
     method = result.plan["fusion.method"]
-    additive = method in ADDITIVE and result.score_kind == "fused"
+    additive = method in ADDITIVE and result.score_kind == "fused" and FEEDBACK not in result.fused.contributions
     last, alt = max(1, len(result.hits)), "Candidates by keyword score and similarity, with the line of equal score."
     figure = plane_figure(result.fused, (keyword, vector), last=last, additive=additive, grades=grades, target=target)
     controls.chart(figure, _KEY + "plane", alt)
@@ -433,6 +433,8 @@ def candidates_table(shown: Sequence[Candidate], sources: Sequence[str], asked: 
     heads = ["#", "Candidate", "Label", "Score", *(["Rerank"] if reranked else [])]
     for source in sources:
         heads += [f"{source} rank", "score", "added"]
+    fed = any(FEEDBACK in p.contributions for p in shown)
+    heads += [f"{FEEDBACK} added"] if fed else []
     rows = []
     for p in shown:
         line = int(p.name.rpartition(":")[2])
@@ -444,6 +446,7 @@ def candidates_table(shown: Sequence[Candidate], sources: Sequence[str], asked: 
             other = source in p.counted
             cells.append(Html(rank + "*", f' title="{by_chunk(p.counted[source])}"') if other else Html(rank))
             cells += [_value(p.scores.get(source)), _value(p.contributions.get(source))]
+        cells += [_value(p.contributions.get(FEEDBACK))] if fed else []
         rows.append(cells)
     marks = [f' data-chunk="{attribute(p.chunk_id)}"' + ' class="wb-named"' * p.target for p in shown]
     numbers = {0, *range(3, len(heads))}
