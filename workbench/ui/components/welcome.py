@@ -40,15 +40,14 @@ def draw() -> None:
     st.text(
         f"A corpus holds everything that you have indexed. This app keeps it in {plain(str(path.absolute()), 300)}."
     )
-    may = auth.may_index()
-    if may:
-        ways = st.tabs(["Try the demo", "Index your files", "Open a snapshot"])
-        with ways[0]:
-            _demo(path)
-        with ways[1]:
-            indexing.draw(path, None, resources.local_principal())
-        with ways[2]:
-            _snapshot()
+    if auth.may_index():
+        # The demo's documents have no tenant: who signed in with one would not see them.
+        demo = {} if auth.on() else {"Try the demo": lambda: _demo(path)}
+        own = {"Index your files": lambda: indexing.draw(path, None, resources.local_principal())}
+        ways = {**demo, **own, "Open a snapshot": _snapshot}
+        for tab, draw_way in zip(st.tabs(list(ways)), ways.values(), strict=True):
+            with tab:
+                draw_way()
     else:
         st.text("Make it in a terminal:")
         command = f"workbench index PATH-TO-YOUR-FILES --corpus {shlex.quote(plain(str(path.absolute()), 300))}"
