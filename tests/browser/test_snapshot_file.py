@@ -95,7 +95,8 @@ def test_saved_in_the_app_opened_at_its_address_and_uploaded(server: str, page: 
     page.get_by_role("link", name="Snapshots").first.click()
     page.get_by_label("Note").fill("saved by the journey")
     page.get_by_role("button", name="Save snapshot").click()
-    link = page.get_by_role("link", name="saved by the journey")
+    page.get_by_role("radio", name="saved by the journey").wait_for()
+    link = page.get_by_role("link", name="Open as a page")
     with page.context.expect_page() as opened:
         link.click()
     shown = opened.value

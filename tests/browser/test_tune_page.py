@@ -29,7 +29,7 @@ def _only_alpha(page: Any, judged: Path, values: str) -> None:
     path.fill(str(judged))
     path.press("Enter")
     fields = page.locator(".st-key-wb-w-tune-fields")
-    for name in ("fusion.method", "fusion.k", "fusion.normalise"):
+    for name in ("Fusion · Method", "Fusion · k", "Fusion · Normalise each source"):
         fields.get_by_role("button", name=f"Remove {name}").click()
         settled(page)
     field = page.locator(".st-key-wb-w-tune-values-fusion-alpha input")
@@ -49,17 +49,6 @@ def _tried(page: Any, server: str, judged: Path, values: str) -> list[str]:
     return errors
 
 
-def seen(locator: Any, patience: float) -> bool:
-    """Whether it is there within so many milliseconds."""
-    from playwright.sync_api import TimeoutError as TooLate
-
-    try:
-        locator.wait_for(timeout=patience)
-    except TooLate:
-        return False
-    return True
-
-
 def test_the_best_plan_goes_to_the_search_page_with_its_figure(page: Any, server: str, judged: Path) -> None:
     """A small sweep over alpha; its curve; a threshold by what it loses; the winner on the Search page, where a moved slider
     shows the measure. No page logs an error.
@@ -73,7 +62,7 @@ def test_the_best_plan_goes_to_the_search_page_with_its_figure(page: Any, server
     page.get_by_role("button", name="as the threshold").click()
     expect(page.get_by_text("The shared plan cuts at angular distance")).to_be_visible()
     settled(page)
-    page.get_by_role("button", name="Use it on the Search page").click()
+    page.get_by_role("button", name="Look at both on the Search page").click()
     query = page.get_by_role("searchbox").or_(page.get_by_label("Query", exact=True)).first
     expect(query).to_be_visible()
     settled(page)
@@ -90,34 +79,24 @@ def test_the_best_plan_goes_to_the_search_page_with_its_figure(page: Any, server
     assert errors == []
 
 
-def test_a_bar_that_is_clicked_opens_its_query_under_both_plans(page: Any, server: str, tmp_path: Path) -> None:
-    """A click on the bar of a query that the best plan won shows the query's link, which opens the Search page with a column
-    for each plan.
-    """
+def test_a_query_that_is_chosen_opens_under_both_plans(page: Any, server: str, tmp_path: Path) -> None:
+    """A click on the row of a query that the best plan won opens both lists below, and from there both on the Search page."""
     judged = tmp_path / "differing.csv"
     asked = {"tea kettle water": "tea.md", "rate limits": "limits.md", "kettle": "kettle.md"}
     lines = [f"q{n},{text},{file},1" for n, (text, file) in enumerate(asked.items())]
     judged.write_text("\n".join(["query_id,query,document,grade", *lines]) + "\n")
     errors = _tried(page, server, judged, "0.1,0.9")
-    chart = page.locator(".st-key-wb-w-tune-wins")
-    bars = chart.locator(".barlayer .point path")
-    expect(bars).to_have_count(1)
-    expect(page.get_by_text("Click a bar to open its query under both plans.")).to_be_visible()
+    rows = page.locator('[class*="st-key-wb-w-tune-table-"] canvas').first
+    rows.scroll_into_view_if_needed()
     settled(page)
-    link = page.get_by_role("link", name="Open under both plans: tea kettle water")
-    # A chart that is drawn again as the mouse comes lets the click fall beside it.
-    for patience in (5_000, 5_000, 20_000):
-        bars.first.scroll_into_view_if_needed()
-        box = bars.first.bounding_box()
-        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        if seen(link, patience):
-            break
-    expect(link).to_be_visible()
-    settled(page)
-    link.click()
-    page.wait_for_url(lambda url: "q=" in url and "column1=" in url and "column2=" in url)
-    asked_for = page.get_by_role("searchbox").or_(page.get_by_label("Query", exact=True)).first
-    expect(asked_for).to_have_value("tea kettle water")
+    box = rows.bounding_box()
+    page.mouse.click(box["x"] + 18, box["y"] + 52)
+    lists = page.locator(".wb-pair-lists")
+    expect(lists).to_be_visible()
+    expect(page.get_by_text("tea kettle water", exact=True).last).to_be_visible()
+    page.wait_for_url(lambda url: "open=q0" in url)
+    page.get_by_role("button", name="Open on the Search page").click()
+    page.wait_for_url(lambda url: "column1=" in url and "column2=" in url)
     expect(page.locator(".wb-card").first).to_be_visible()
     assert page.foreign == []
     assert errors == []

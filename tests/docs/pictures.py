@@ -51,7 +51,7 @@ def saved(page: Any) -> None:
     for title in ("Retries before the new rules", "Asked by support"):
         page.get_by_role("textbox", name="Note").fill(title)
         page.get_by_role("button", name="Save snapshot").click()
-        expect(page.get_by_role("cell", name=title, exact=True)).to_be_visible()
+        expect(page.get_by_role("radio", name=title)).to_be_visible()
         settled(page)
 
 

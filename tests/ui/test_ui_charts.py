@@ -1,6 +1,7 @@
 """Charts: pure, small, true to the records, and readable with any colour vision."""
 
 import math
+from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any
 
@@ -13,6 +14,7 @@ from workbench import charts
 from workbench.charts import layout, search
 from workbench.charts.layout import BLUE, GREY, ORANGE
 from workbench.errors import PlanError
+from workbench.evaluate.statistics import paired_difference
 from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.fuse import Fused, fuse
@@ -168,6 +170,21 @@ def test_the_curve_has_its_band_and_marks() -> None:
     assert (current.name, list(current.x), list(current.y)) == ("current", [20.0], [0.7])
     words = frame.with_columns(number=pl.lit(None, pl.Float64))
     assert charts.sensitivity_figure(words, "fusion.method", "RR").layout.xaxis.type == "category"
+
+
+def test_differences_stand_beside_the_line_of_none_and_generations_are_marked() -> None:
+    values = np.arange(20) / 20
+    better, none = (paired_difference("RR", ("a", "b"), values, values + d) for d in (0.1, 0.0))
+    drawn = charts.forest_figure([("b", better), ("c", none)], "RR", "a")
+    assert [t.name for t in drawn.data] == ["better", "no difference shown"]
+    assert drawn.data[0].x[0] == pytest.approx(0.1)
+    assert drawn.layout.shapes[0].x0 == 0
+    at = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 3)]
+    rows = {"at": at, "generation": ["1", "1", "2"], "plan": ["rrf"] * 3, "filters": [""] * 3, "kind": ["check"] * 3}
+    numbers = {name: [0.1, 0.2, 0.3] for name in ("mean", "low", "high")} | {"queries": [9] * 3}
+    over = charts.history_figure(pl.DataFrame({**rows, **numbers}), "RR")
+    assert list(over.data[0].y) == [0.1, 0.2, 0.3]
+    assert [shape.x0 for shape in over.layout.shapes] == [at[2].isoformat()]
 
 
 @pytest.mark.parametrize(("sources", "reranked"), [(2, False), (3, True), (4, False)])

@@ -1,10 +1,7 @@
 """The Compare page: plans measured on the same queries, with and without judgments, from its address, over time."""
 
-import re
 from collections.abc import Callable
-from html import unescape
 from pathlib import Path
-from urllib.parse import parse_qsl
 
 import pytest
 from app_for_tests import all_text, bodies, finished, page, run
@@ -12,7 +9,6 @@ from streamlit.testing.v1 import AppTest
 
 import workbench as wb
 from workbench.judgments.exchange import import_judgments
-from workbench.ui.state import from_params
 
 Open = Callable[..., AppTest]
 KEY = "wb.w.compare."
@@ -31,10 +27,6 @@ def board(at: AppTest) -> str:
     return table
 
 
-def links(at: AppTest) -> list[str]:
-    return [unescape(found) for body in bodies(at) for found in re.findall(r'href="\./\?([^"]+)"', body)]
-
-
 def test_a_leaderboard_opens_from_its_address_and_is_kept(open_app: Open, tea: Path) -> None:
     """Plans, measures, baseline and open query of the address; the means are those of an evaluation; what is saved is a
     snapshot and a point of the measures over time.
@@ -50,9 +42,7 @@ def test_a_leaderboard_opens_from_its_address_and_is_kept(open_app: Open, tea: P
     (box,) = (b for b in bodies(at) if 'class="wb-verdict' in b)
     assert "p is corrected for 2 comparisons" in box
     assert list(at.dataframe[0].value.columns) == ["query", "A", "B", "difference", "rbo", "lost", "won"]
-    state, said = from_params(dict(parse_qsl(links(at)[-1])))
-    assert (state.query, said) == ("kettle", ())
-    assert state.columns[0].plan == wb.Plan.parse("default sources=keyword")
+    assert any("wb-pair-lists" in b and "A: default sources=keyword" in b for b in bodies(at))
     at.text_input(key=KEY + "note").set_value("before the move")
     at.button(key=KEY + "save").click()
     run(at)
@@ -63,6 +53,11 @@ def test_a_leaderboard_opens_from_its_address_and_is_kept(open_app: Open, tea: P
     assert len(at.get("plotly_chart")) == 2
     with wb.open_corpus(tea) as corpus:
         assert len(corpus.measured()) == 6
+    at.button(key=KEY + "both").click()
+    run(at)
+    state = at.session_state["wb.state"]
+    assert (state.query, state.moves) == ("kettle", 2)
+    assert state.columns[0].plan == wb.Plan.parse("default sources=keyword")
 
 
 def test_typed_queries_compare_lists_alone(open_app: Open, own_corpus: Path) -> None:
@@ -86,3 +81,30 @@ def test_a_plan_that_cannot_be_read_is_said_and_nothing_runs(open_app: Open, tea
     at = page(open_app, tea, "compare", plans="default fusion.q=1")
     assert "no plan field called" in all_text(at)
     assert "wb.compare.job" not in at.session_state
+
+
+def test_the_tune_page_says_what_it_will_try_and_its_button_follows_the_verdict(open_app: Open, tea: Path) -> None:
+    at = page(open_app, tea, "tune", plan="default fusion.alpha=1")
+    at.multiselect(key="wb.w.tune.fields").set_value(["fusion.alpha"])
+    run(at)
+    at.text_input(key="wb.w.tune.values.fusion.alpha").set_value("0,0.5,0.8,1")
+    run(at)
+    assert at.text_input(key="wb.w.tune.values.fusion.alpha").label == "Fusion · alpha: vector's share"
+    assert any("4 plans on 8 queries, about" in c.value for c in at.caption)
+    at.button(key="wb.w.tune.run").click()
+    run(at)
+    finished(at)
+    made = at.session_state["wb.tune.job"].result
+    assert not made.difference.significant
+    (box,) = (b for b in bodies(at) if 'class="wb-verdict' in b)
+    assert "wb-is-even" in box
+    assert f"<b>{made.difference.first_mean:.3f}</b>" in box
+    assert "No reason to change from" in box
+    assert "wb.w.tune.use" not in {b.key for b in at.button}
+    at.button(key="wb.w.tune.both").click()
+    run(at)
+    assert [c.plan for c in at.session_state["wb.state"].columns] == [made.baseline, made.best]
+    at = page(open_app, tea, "tune")
+    at.text_input(key="wb.w.tune.values.fusion.alpha").set_value("0,x")
+    run(at)
+    assert any("must be a number from 0 to 1" in c.value for c in at.caption)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from app_for_tests import all_text, bodies, go, run
+from corpus_files import write_files
 from starlette.requests import Request
 from streamlit.testing.v1 import AppTest
 
@@ -17,6 +18,7 @@ from workbench.snapshot.page import policy
 from workbench.snapshot.snapshot import Library
 from workbench.store.access.redaction import load_policy
 from workbench.ui import routes
+from workbench.ui.components.snapshot_view import texts_html
 from workbench.ui.routes import allowed, kept, today
 
 PAGE = "snapshots"
@@ -45,14 +47,16 @@ def test_the_search_is_saved_listed_verified_and_removed(open_app: Callable[...,
     assert [s.mode for s in made.searches] == ["keyword", "hybrid"]
     assert made.searches[1].plan == "rrf fusion.k=7"
     assert made.title == "kept <b>for</b> later"
-    (table,) = (b for b in bodies(at) if 'class="wb-table"' in b)
-    assert f'href="/s/{made.id}"' in table
-    assert re.search(f'data-wb-copy="[^"]*/s/{made.id}"', table)
-    assert "kept &lt;b&gt;for&lt;/b&gt; later" in table
+    text = "".join(bodies(at))
+    assert f'href="/s/{made.id}"' in text
+    assert re.search(f'data-wb-copy="[^"]*/s/{made.id}"', text)
+    assert at.radio(key=f"{K}one.{made.id}").value == made.id
+    assert ['aria-label="Keyword results"' in text, 'aria-label="Hybrid results"' in text] == [True, True]
+    assert 'data-wb-do="grade"' not in text
     at.button(key=K + "verify").click()
     run(at)
     assert "Verified: every digest holds" in all_text(at)
-    at.button(key=K + "remove").click()
+    at.button(key=K + "remove.sure").click()
     run(at)
     assert not list((corpus / "snapshots").iterdir())
     assert f"Removed {made.id}" in all_text(at)
@@ -89,7 +93,21 @@ def test_two_kept_snapshots_are_compared(open_app: Callable[..., AppTest], corpu
     at.multiselect(key=K + "compare").set_value([first.id, second.id])
     run(at)
     assert "fusion.k: A 60, B 5." in all_text(at)
-    assert len(at.get("plotly_chart")) == 1
+    assert "hybrid: “retry pause” in B: " in all_text(at)
+    assert len(at.get("plotly_chart")) == 3
+
+
+def test_texts_that_changed_are_shown_word_by_word(tmp_path: Path) -> None:
+    made = []
+    for text in ("kettle <b>boils</b> water", "kettle cools water"):
+        write_files(tmp_path / "files", {"tea.md": f"# Tea\n\n{text}\n"})
+        wb.index([tmp_path / "files"], corpus=tmp_path / "corpus", encoder="hashing", workers=0)
+        with wb.open_corpus(tmp_path / "corpus") as opened:
+            made.append(opened.search("kettle").snapshot())
+    shown = texts_html(made[0].diff(made[1]), 0)
+    assert "<del>&lt;b&gt;boils&lt;/b&gt;</del>" in shown
+    assert "<ins>cools</ins>" in shown
+    assert texts_html(made[0].diff(made[0]), 0) == ""
 
 
 # --- addresses -----------------------------------------------------------------------------------------------------------

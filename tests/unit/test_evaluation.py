@@ -19,6 +19,7 @@ from corpus_files import write_files
 import workbench as wb
 from workbench.charts import distribution_figure
 from workbench.cli.main import main
+from workbench.demo import sample_folder
 from workbench.errors import JudgmentError, QueryError, SourceUnavailable, UsageError
 from workbench.evaluate.distribution import Distribution, distribution
 from workbench.evaluate.evaluation import evaluate, score_run
@@ -494,21 +495,27 @@ def test_measures_are_kept_over_time_for_who_saw_them(tmp_path: Path) -> None:
         assert len(other.measured()) == 0
 
 
-def test_a_leaderboard_that_is_stopped_has_the_plans_that_are_done(tmp_path: Path) -> None:
-    wb.index([write_files(tmp_path / "files", {"a.md": "red apple\n"})], corpus=tmp_path / "corpus", encoder="hashing")
-    asked = Judgments({"q": Topic("q", "apple")}, {"q": {"a.md": 1}}, "fruit")
+def test_a_leaderboard_has_the_figures_of_evaluations_or_those_that_were_done(sample: wb.Corpus) -> None:
+    asked = wb.load_judgments(sample_folder(), name="sample")
+    plans = ["default", "rrf", "default sources=keyword limit=3", "contract"]
+    board = sample.leaderboard(asked, plans, ["nDCG@10", "R@100"], baseline=1)
+    for n, plan in enumerate(plans):
+        alone = sample.evaluate(asked, plan, ["nDCG@10", "R@100"])
+        assert board.names[n] == alone.name
+        assert board.evaluations[n].values == pytest.approx(alone.values)
+        assert board.evaluations[n].coverage == alone.coverage
+        assert board.evaluations[n].latency.p50 > 0
+    assert board.base.name == "rrf"
     seen: list[int] = []
 
     def stop() -> bool:
         seen.append(1)
         return len(seen) > 2
 
-    with wb.open_corpus(tmp_path / "corpus") as corpus:
-        board = corpus.leaderboard(asked, ["default", "rrf", "tmm"], baseline=1, stop=stop)
-        assert board.names == ("default", "rrf")
-        assert board.base.name == "rrf"
-        assert any("2 of 3 plans" in w for w in board.warnings)
-        with pytest.raises(KeyboardInterrupt):
-            corpus.leaderboard(asked, ["default"], stop=lambda: True)
-        with pytest.raises(UsageError, match="no plan"):
-            corpus.leaderboard(asked, [])
+    board = sample.leaderboard(asked, plans[:2], ["RR"], stop=stop)
+    assert [len(e.query_ids) for e in board.evaluations] == [3, 3]
+    assert any(f"3 of {len(asked)} queries" in w for w in board.warnings)
+    with pytest.raises(KeyboardInterrupt):
+        sample.leaderboard(asked, plans[:1], stop=lambda: True)
+    with pytest.raises(UsageError, match="no plan"):
+        sample.leaderboard(asked, [])

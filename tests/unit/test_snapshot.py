@@ -22,6 +22,8 @@ from workbench.demo import sample_folder
 from workbench.errors import PrincipalRequired, SnapshotError, SnapshotNewer, UsageError
 from workbench.snapshot import archive
 from workbench.snapshot import page as snapshot_page
+from workbench.snapshot.boards import evaluation_of
+from workbench.snapshot.diff import word_diff
 from workbench.snapshot.exports import to_csv, to_json, to_trec
 from workbench.snapshot.schema import Passages
 
@@ -143,6 +145,12 @@ def test_evaluations_and_sweeps_are_saved_with_all_that_they_say(sample: wb.Corp
     assert again.verify().evaluations[0].same
     with pytest.raises(UsageError, match="corpus="):
         wb.Snapshot.of(evaluation)
+    board = wb.Snapshot.of([evaluation, sample.evaluate(judgments, "rrf", ["nDCG@10", "RR"])], corpus=sample)
+    assert "Leaderboard on sample" in board.html()
+    opened = evaluation_of(again.content, 0)
+    assert opened.per_query().equals(evaluation.per_query())
+    assert opened.latency == evaluation.latency
+    assert opened.coverage == evaluation.coverage
     wrong = again.content.table("measures").with_columns(value=pl.lit(1.0))
     forged = small(again.about, replace(again.content, tables={**again.content.tables, "measures": wrong}))
     assert not forged.verify().ok
@@ -334,6 +342,13 @@ def test_three_edited_documents_and_one_setting_are_exactly_what_it_names(shots:
     assert found.sentences[0] == "fusion.k: A 60, B 5."
     assert found.sentences[1] == "A to B: 3 documents changed (note-03.md, note-04.md, note-05.md)."
     assert found.queries == ((DIFFERED, (0, 1)), ("kettles", (1, 0)))
+    assert any(s.startswith(f"hybrid: “{DIFFERED}” in B: ") for s in found.sentences)
+    changed = found.texts(0).row(0, named=True)
+    assert (changed["snapshot"], changed["citation"].partition(":")[0] in EDITED) == ("B", True)
+    pieces = word_diff(changed["before"], changed["after"])
+    assert "".join(text for kind, text in pieces if kind != "in") == changed["before"]
+    assert "".join(text for kind, text in pieces if kind != "out") == changed["after"]
+    assert any(kind == "in" for kind, _ in pieces)
     lacking = shots[0].diff(shots[2])
     row = lacking.results().row(1, named=True)
     assert row["why"] == "B has no such query"

@@ -30,7 +30,14 @@ from workbench.charts.search import (
     timing_figure,
     upset_figure,
 )
-from workbench.charts.tuning import heat_figure, means_figure, sensitivity_figure, wins_figure
+from workbench.charts.tuning import (
+    forest_figure,
+    heat_figure,
+    history_figure,
+    means_figure,
+    sensitivity_figure,
+    wins_figure,
+)
 
 __all__ = [
     "LABELS",
@@ -43,9 +50,11 @@ __all__ = [
     "contribution_figure",
     "distance_figure",
     "distribution_figure",
+    "forest_figure",
     "funnel_figure",
     "heat_figure",
     "histogram",
+    "history_figure",
     "means_figure",
     "places",
     "plane_figure",

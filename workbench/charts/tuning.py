@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from workbench.charts.layout import (
@@ -197,4 +198,6 @@ def history_figure(frame: pl.DataFrame, measure: str, *, height: int = 320) -> A
     changes = [at.isoformat() for at, generation, before in pairs if before not in (None, generation)]
     shapes = [upright(at, GREY, "dot") for at in changes]
     layout = {"showlegend": True, "legend": LEGEND_ABOVE, "shapes": shapes, "margin": {"l": 8, "r": 8, "t": 30, "b": 8}}
-    return figure(traces, height, xaxis=axis(""), yaxis=axis(name_of(measure)), **layout)
+    pad = max((frame["at"][-1] - frame["at"][0]) / 20, timedelta(minutes=30))  # one point alone has an axis of hours
+    across = axis("", range=[(frame["at"][0] - pad).isoformat(), (frame["at"][-1] + pad).isoformat()])
+    return figure(traces, height, xaxis=across, yaxis=axis(name_of(measure)), **layout)

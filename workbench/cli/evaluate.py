@@ -83,15 +83,12 @@ def evaluate(o: Given) -> None:
     with output.progress_bar(enabled=not o.as_json) as progress:
         for corpus in (None, *o.others):
             with o.open(corpus) as opened:
-                plans = []
                 for given in o.plans("default"):
                     sources = {*given.sources, *o.modes} - {"hybrid"} if o.depth else ()
-                    plans.append(given.replace({f"depth.{source}": o.depth for source in sorted(sources)}))
-                for mode in o.modes or ("hybrid",):
-                    done = opened.leaderboard(
-                        loaded, plans, measures, mode=mode, filters=o.filters, progress=progress
-                    ).evaluations
-                    made += [replace(e, name=f"{opened.path}: {e.name}") if o.others else e for e in done]
+                    plan = given.replace({f"depth.{source}": o.depth for source in sorted(sources)})
+                    for mode in o.modes or ("hybrid",):
+                        done = opened.evaluate(loaded, plan, measures, mode=mode, filters=o.filters, progress=progress)
+                        made.append(replace(done, name=f"{opened.path}: {done.name}") if o.others else done)
     with o.open() as opened:
         if o.keep:
             opened.keep_evaluations(made, filters=o.filters)

@@ -71,6 +71,7 @@ def save(o: Given) -> None:
             with output.progress_bar(enabled=not o.as_json) as progress:
                 judgments = load_judgments(o.judgments)
                 items.append(opened.evaluate(judgments, plan, measures, progress=progress, **how))
+                opened.keep_evaluations(items[-1:], filters=o.filters)
         made = _cut(Snapshot.of(items, note=o.note, corpus=opened), o)
         path = made.save(o.out) if o.out is not None else Library(opened.path).keep(made)
     size = path.stat().st_size
@@ -118,7 +119,7 @@ def show(o: Given) -> None:
     if rest:
         output.line(rest)
     by = f" by {about.by}" if about.by else ""
-    output.line(f"{loaded.id}, made {about.created}{by}, generation {about.origin.generation}")
+    output.line(f"{loaded.id}, made {about.when}{by}, generation {about.origin.generation}")
     if about.origin.encoders:
         output.line("Encoders: " + ", ".join(e.name for e in about.origin.encoders))
     if loaded.models:
@@ -181,27 +182,38 @@ def _confirmed(loaded: Snapshot) -> bool:
     return click.confirm(f"Its plans load {', '.join(asked)}. Whoever made the file chose that. Load them?", err=True)
 
 
+_MARKED = {"same": "{}", "out": "[-{}-]", "in": "{{+{}+}}"}
+_STYLES = {"same": "", "out": "red", "in": "green"}
+
+
 @snapshot.command()
 @takes(argument("sources", nargs=-1, required=True, metavar="SNAPSHOT SNAPSHOT..."), options.CORPUS, options.JSON)
 def diff(o: Given) -> None:
     """Compare the first SNAPSHOT with the others: settings, documents, ranks, measures, and why."""
+    from workbench.snapshot.diff import word_diff
+
     first, *others = [_load(o, source) for source in o.sources]
     found = first.diff(*others)
     if o.as_json:
         output.print_json(found.to_dict())
         return
     for name, one in zip(found.names, found.snapshots, strict=True):
-        output.line(f"{name}: {one.title} ({one.about.created}, generation {one.about.origin.generation})")
+        output.line(f"{name}: {one.title} ({one.about.when}, generation {one.about.origin.generation})")
     output.line("")
     for sentence in found.sentences:
         output.line(sentence)
     for title, frame in (("Settings", found.settings()), ("Documents", found.documents().drop("document_id"))):
         if len(frame):
             output.print_frame(frame, title)
-    for number, (query, _) in enumerate(found.queries):
+    for number, title in enumerate(found.titles):
         frame = found.ranks(number)
         if len(frame) and any(c != "stays" for c in frame["change"]):
-            output.print_frame(frame, output.plain(query))
+            output.print_frame(frame, output.plain(title))
+        for citation, before, after in found.texts(number).select("citation", "before", "after").iter_rows():
+            output.line(f"{citation} as it was and is:", "bold")
+            output.line(
+                Text.assemble(*((_MARKED[kind].format(t), _STYLES[kind]) for kind, t in word_diff(before, after)))
+            )
     if len(measures := found.measures()):
         output.print_frame(measures.drop("verdict"), "Measures")
 

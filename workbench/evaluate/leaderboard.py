@@ -8,8 +8,9 @@ the best of twenty is not called better because it was lucky. Queries without ju
 from __future__ import annotations
 
 import math
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.errors import UsageError
-from workbench.evaluate.evaluation import Evaluation
-from workbench.evaluate.run import query_frame
+from workbench.evaluate.evaluation import Evaluation, score_run
+from workbench.evaluate.measures import needed_depth, parse_measures
+from workbench.evaluate.pool import Pool, rankings_of
+from workbench.evaluate.run import Run, query_frame
 from workbench.evaluate.statistics import Difference, holm, known
 from workbench.judgments.qrels import Judgments, Topic
 from workbench.plan.plan import Plan
@@ -28,8 +31,8 @@ from workbench.records import Progress
 if TYPE_CHECKING:
     import polars as pl
 
-TOP = 10
-"""Results of each list that are compared with those of another."""
+TOP, TIMED = 10, 20
+"""Results of each list that are compared with those of another; queries whose searches are timed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,44 +157,60 @@ def _finite(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def measure_all(
-    evaluate: Callable[[Plan, Callable[[Progress], None]], Evaluation],
+def leaderboard(
+    pool: Pool,
     plans: Sequence[Plan],
+    measures: str | Iterable[str],
+    search: Callable[[Topic, Plan], float],
     baseline: int = 0,
+    *,
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Leaderboard:
-    """Evaluate plans one after the other, each once; where `stop` says so, those that are done by then.
+    """Measure plans on a pool's queries: each query is retrieved once for all of them, and ranked by each as a search ranks it.
+
+    Args:
+        search: Runs a whole search and gives its milliseconds: asked for `TIMED` of the queries at most, under every plan.
+        stop: Asked after each query; True ends with the queries that are done.
 
     Raises:
-        UsageError: There are no plans, or no such baseline.
-        KeyboardInterrupt: It was stopped before the baseline was measured.
+        UsageError: There are no plans, or no such baseline, or a measure cannot be read.
+        KeyboardInterrupt: It was stopped before two queries were done.
     """
+    names = parse_measures(measures)
     if not 0 <= baseline < len(plans):
         raise UsageError("There is no plan to compare with", "Give at least one plan, and a baseline among them")
-    order = [baseline, *(n for n in range(len(plans)) if n != baseline)]
-    done: dict[int, Evaluation] = {}
-    begun = time.monotonic()
+    texts = [str(p) if pool.mode == "hybrid" else f"{pool.mode}: {p}" for p in plans]
+    times: list[dict[str, float]] = [{} for _ in plans]
+    done: list[str] = []
+    begun, every = time.monotonic(), max(1, len(pool) // TIMED)
 
-    def report(at: Progress) -> None:
-        if stop is not None and stop():
-            raise KeyboardInterrupt
+    def after(topic: Topic) -> bool:
+        if len(done) % every == 0 and topic.query_id not in pool.failures:
+            search(topic, plans[0])  # the plan that is timed first finds everything loaded, as the others do
+            for plan, own in zip(plans, times, strict=True):
+                own[topic.query_id] = search(topic, plan)
+        done.append(topic.query_id)
         if progress is not None:
-            count, total = len(done) * at.total + at.done, len(plans) * at.total
-            progress(Progress.since(begun, "evaluate", count, total, at.detail))
+            progress(Progress.since(begun, "evaluate", len(done), len(pool), topic.text))
+        return stop is None or not stop()
 
-    warnings: dict[str, None] = {}
-    try:
-        for n in order:
-            done[n] = evaluate(plans[n], report)
-    except KeyboardInterrupt:
-        if not done:
-            raise
-        warnings[f"Stopped: {len(done)} of {len(plans)} plans are measured"] = None
-    kept = sorted(done)
-    warnings |= dict.fromkeys(w for n in kept for w in done[n].warnings)
-    made = Leaderboard(tuple(done[n] for n in kept), kept.index(baseline))
-    return replace(made, warnings=tuple(warnings) if made.judged else ())
+    found = rankings_of(pool, plans, max(needed_depth(names), TOP), after)
+    judgments, warnings = pool.judgments, pool.warnings
+    if len(done) < len(pool):
+        if len(done) < 2:
+            raise KeyboardInterrupt
+        judgments = replace(judgments.subset(done), drop_identical_ids=judgments.drop_identical_ids)
+        warnings = (*warnings, f"Stopped: figures are over {len(done)} of {len(pool)} queries")
+    made = Leaderboard(
+        tuple(
+            score_run(Run(run, text, own, pool.failures), judgments, names)
+            for run, text, own in zip(found, texts, times, strict=True)
+        ),
+        baseline,
+    )
+    every_plan = {re.sub(r"\d+", "", w): w for e in made.evaluations for w in e.warnings}  # once, whatever the numbers
+    return replace(made, warnings=tuple(dict.fromkeys((*warnings, *every_plan.values()))) if made.judged else warnings)
 
 
 def queries_only(queries: Sequence[str], name: str = "queries") -> Judgments:

@@ -15,7 +15,7 @@ passages, equal texts among documents that are ranked as documents, or of which 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -399,8 +399,10 @@ def ranking_of(engine: Engine, pooled: Pooled, plan: Plan, most: int) -> tuple[s
     return tuple(keys)[:most]
 
 
-def rankings_of(pool: Pool, plans: Sequence[Plan], most: int) -> list[dict[str, tuple[str, ...]]]:
-    """For each plan, query id -> the first `most` documents."""
+def rankings_of(
+    pool: Pool, plans: Sequence[Plan], most: int, after: Callable[[Topic], bool] | None = None
+) -> list[dict[str, tuple[str, ...]]]:
+    """For each plan, query id -> the first `most` documents. `after`: Called after each query; False ends it there."""
     needs, keys = pool.needs(plans)
     rankings: list[dict[str, tuple[str, ...]]] = [{} for _ in plans]
     for topic in pool.topics:
@@ -409,6 +411,8 @@ def rankings_of(pool: Pool, plans: Sequence[Plan], most: int) -> list[dict[str, 
         for run, plan, key in zip(rankings, plans, keys, strict=True):
             pooled = asked[key]
             run[topic.query_id] = () if pooled is None else ranking_of(pool.engine, pooled, plan, most)
+        if after is not None and not after(topic):
+            break
     return rankings
 
 

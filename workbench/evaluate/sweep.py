@@ -518,7 +518,7 @@ def sweep(
 
     pool = pool_of(judgments.dropping(drop_identical_ids))
     combinations = list(space.combinations() if search == "grid" else space.drawn(trials, seed))
-    plans, skipped = _plans(space, first, combinations)
+    plans, skipped = plans_of(space, first, combinations)
     values = np.full((len(plans), len(pool), len(names)), np.nan)
     complete = score(pool, plans, names, depth, values, tell=progress, stop=stop)
     done = np.flatnonzero(~np.isnan(values).any(axis=(0, 2)))
@@ -570,7 +570,7 @@ def sweep(
     )
 
 
-def _plans(
+def plans_of(
     space: Space, first: Plan, combinations: Iterable[Mapping[str, Any]]
 ) -> tuple[tuple[Plan, ...], dict[str, int]]:
     """The baseline and every different plan, in order, and what is no plan, by reason."""

@@ -159,6 +159,19 @@ GROUPS: tuple[Group, ...] = (
 )
 
 
+def title_of(name: str) -> str:
+    """What the sidebar calls a field: `Fusion · Weight of vector`; the name itself where it has no control."""
+    if name == "preset":
+        return "Preset"
+    for group in GROUPS:
+        for slot in group.slots:
+            family, _, source = name.partition(slot.name + ".")
+            if name == slot.name or (source and not family):
+                label = slot.label.replace("{source}", source or "each source")
+                return label if label.startswith(group.title) else f"{group.title} · {label}"
+    return name
+
+
 def threshold_range(plan: Plan, source: str) -> tuple[float, float]:
     """The end and the step of a threshold's slider, which begins at 0: of a source, or of `fused`."""
     if base_of(source) == "vector":

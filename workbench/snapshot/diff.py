@@ -5,11 +5,13 @@ judgments. A row that moved has a reason: its own document came, went or changed
 two searches is named, for a rank depends on all of it and no list of results can tell which it was.
 
 A passage is the same in both where its chunk id is, or else where it begins at the same line of the same document: a chunk's id
-holds its span, so a word more in a passage gives it another id.
+holds its span, so a word more in a passage gives it another id. Such a passage's texts are compared word by word.
 """
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -219,6 +221,28 @@ def _start(row: Mapping[str, Any]) -> tuple[str, int, bool]:
     return row["document_id"], row["start_line"], row["whole"]
 
 
+def _same_passages(before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Chunk id in the second -> that of the same passage in the first."""
+    back = {i: i for i in before if i in after}
+    starts = {_start(row): i for i, row in after.items() if i not in before}
+    for chunk_id, row in before.items():
+        if chunk_id not in after and _start(row) in starts:
+            back[starts.pop(_start(row))] = chunk_id
+    return back
+
+
+def word_diff(before: str, after: str) -> list[tuple[str, str]]:
+    """Two texts as pieces, in order: `same`, `out` (in the first only) and `in` (in the second only)."""
+    one, two = (re.findall(r"\s+|\w+|[^\w\s]", text) for text in (before, after))
+    pieces = []
+    for kind, i, j, k, m in difflib.SequenceMatcher(None, one, two, autojunk=False).get_opcodes():
+        if kind == "equal":
+            pieces.append(("same", "".join(one[i:j])))
+            continue
+        pieces += [(word, text) for word, text in (("out", "".join(one[i:j])), ("in", "".join(two[k:m]))) if text]
+    return pieces
+
+
 # --- the measures ---------------------------------------------------------------------------------------------------------
 
 
@@ -341,6 +365,23 @@ class SnapshotDiff:
         numbers = "first:F second:F difference:F low:F high:F p:F"
         return _table(rows, f"snapshot:S evaluation:S measure:S {numbers} verdict:S")
 
+    def texts(self, query: int = 0) -> polars.DataFrame:
+        """One row a result of one of `queries` whose text is another than in A: snapshot, citation, before and after; of passages
+        that both snapshots show. `word_diff` compares the two.
+        """
+        rows, (first, *others) = [], self.queries[query][1]
+        for name, snapshot, number in zip(self.names[1:], self.snapshots[1:], others, strict=True):
+            if first is None or number is None:
+                continue
+            pair = ((self.snapshots[0].content, first), (snapshot.content, number))
+            back = _same_passages(*(_candidates(*one) for one in pair))
+            old, new = ({r["chunk_id"]: r for r in c.rows("passages", i).iter_rows(named=True)} for c, i in pair)
+            for chunk_id, row in new.items():
+                was = old.get(back.get(chunk_id, chunk_id))
+                if was is not None and None not in (was["text"], row["text"]) and was["text"] != row["text"]:
+                    rows.append((name, row["citation"] or row["chunk_id"], was["text"], row["text"]))
+        return _table(rows, "snapshot:S citation:S before:S after:S")
+
     def figure(self, query: int = 0) -> Any:
         """The bump chart of a query: every result's rank in each snapshot. Raises UsageError as `ranks` does."""
         from workbench.charts import change_figure
@@ -358,9 +399,8 @@ class SnapshotDiff:
         ]
         for name, changes, other in zip(self.names[1:], self.changes, self.snapshots[1:], strict=True):
             sentences += [f"{self.names[0]} to {name}: {s}." for s in _of_corpora(changes, self.snapshots[0], other)]
-        modes = self._modes()
         for number, row in enumerate(self.results().iter_rows(named=True)):
-            query = f"“{row['query']}”{modes[number // (len(self.snapshots) - 1)]}"
+            query = self.titles[number // (len(self.snapshots) - 1)]
             if row["shared"] is None:
                 sentences.append(f"{query}: {row['why']}.")
             elif row["why"]:
@@ -369,14 +409,14 @@ class SnapshotDiff:
         sentences += self.measures()["verdict"].to_list()
         return tuple(sentences) or ("Nothing differs: the same settings, corpus, results and measures.",)
 
-    def _modes(self) -> list[str]:
-        """Of each query the mode that it was run in, in words, where several searches have the same query."""
-        texts = [query for query, _ in self.queries]
-        modes = []
+    @cached_property
+    def titles(self) -> tuple[str, ...]:
+        """What each of `queries` is called: `hybrid: “how do retries work”`."""
+        titles = []
         for query, numbers in self.queries:
-            found = (s.searches[n].mode for s, n in zip(self.snapshots, numbers, strict=True) if n is not None)
-            modes.append(f" ({' and '.join(dict.fromkeys(found))})" if texts.count(query) > 1 else "")
-        return modes
+            modes = (s.searches[n].mode for s, n in zip(self.snapshots, numbers, strict=True) if n is not None)
+            titles.append(f"{' and '.join(dict.fromkeys(modes))}: “{query}”")
+        return tuple(titles)
 
     def to_dict(self) -> dict[str, Any]:
         """The diff as JSON values."""
@@ -385,14 +425,17 @@ class SnapshotDiff:
             origin = s.about.origin.generation
             shots.append({"name": name, "id": s.id, "title": s.title, "created": s.about.created, "generation": origin})
         tables = {name: getattr(self, name)().to_dicts() for name in ("settings", "documents", "results", "measures")}
-        ranks = [{"query": query, "rows": self.ranks(n).to_dicts()} for n, (query, _) in enumerate(self.queries)]
+        ranks = [
+            {"query": query, "title": title, "rows": self.ranks(n).to_dicts(), "texts": self.texts(n).to_dicts()}
+            for n, ((query, _), title) in enumerate(zip(self.queries, self.titles, strict=True))
+        ]
         return {"snapshots": shots, **tables, "ranks": ranks, "sentences": list(self.sentences)}
 
     def _repr_html_(self) -> str:
         from workbench.markup import visible
 
         legend = "".join(
-            f"<dt>{n}</dt><dd>{visible(f'{s.title} ({s.about.created}, generation {s.about.origin.generation})')}</dd>"
+            f"<dt>{n}</dt><dd>{visible(f'{s.title} ({s.about.when}, generation {s.about.origin.generation})')}</dd>"
             for n, s in zip(self.names, self.snapshots, strict=True)
         )
         lines = "".join(f"<li>{visible(s)}</li>" for s in self.sentences)
@@ -407,12 +450,7 @@ class SnapshotDiff:
         first, second, changes = self.snapshots[0], self.snapshots[other], self.changes[other - 1]
         causes = _causes(first, one, second, two, changes)
         before, after = _candidates(first.content, one), _candidates(second.content, two)
-        back = {i: i for i in before if i in after}  # chunk id in the second -> that in the first
-        starts = {_start(row): i for i, row in after.items() if i not in before}
-        for chunk_id, row in before.items():
-            if chunk_id not in after and _start(row) in starts:
-                back[starts.pop(_start(row))] = chunk_id
-        rows = []
+        back, rows = _same_passages(before, after), []
         for chunk_id, row in after.items():
             old = before.get(back.get(chunk_id, ""))
             if row["shown"] or (old is not None and old["shown"]):

@@ -10,7 +10,7 @@ from workbench.errors import UsageError
 from workbench.evaluate.run import Run
 from workbench.markup import csv_of
 from workbench.records import FEEDBACK
-from workbench.snapshot.verify import rankings_of
+from workbench.snapshot.boards import evaluation_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,14 +63,14 @@ def to_trec(snapshot: Snapshot) -> str:
         UsageError: The snapshot holds no names of documents.
     """
     content = snapshot.content
-    runs = [(rankings_of(content, n), saved.name) for n, saved in enumerate(content.evaluations)]
+    runs = [evaluation_of(content, n).run for n in range(len(content.evaluations))]
     if not runs:
-        rankings = {}
+        rankings: dict[str, tuple[str, ...]] = {}
         for number in range(len(content.searches)):
             ranked = content.rows("candidates", number).drop_nulls("rank").sort("rank")
-            rankings[str(number + 1)] = list(dict.fromkeys(p for p in ranked["path"] if p is not None))
-        runs = [(rankings, f"snapshot-{snapshot.id}")]
-    text = "".join(Run({i: tuple(keys) for i, keys in run.items()}, name).to_trec() for run, name in runs)
+            rankings[str(number + 1)] = tuple(dict.fromkeys(p for p in ranked["path"] if p is not None))
+        runs = [Run(rankings, f"snapshot-{snapshot.id}")]
+    text = "".join(run.to_trec() for run in runs)
     if not text:
         raise UsageError("The snapshot holds no names of documents", "Export from one that was saved with them")
     return text

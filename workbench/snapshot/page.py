@@ -25,8 +25,11 @@ from typing import Any, NamedTuple
 from workbench import charts
 from workbench.charts.layout import BLUE, LABELS, SKY, VERMILION
 from workbench.charts.search import most_places
+from workbench.errors import counted
+from workbench.evaluate.leaderboard import Leaderboard
 from workbench.markup import attribute, excerpt, marked, visible
 from workbench.records import FEEDBACK, Label
+from workbench.snapshot.boards import boards_of
 from workbench.snapshot.schema import About, Content, Passages, SavedSearch, name_of_row, placed, spans
 
 MOST_BYTES = 7_900_000
@@ -99,13 +102,20 @@ def _hash(text: str) -> str:
 def draw(about: About, content: Content, room: Room) -> str:
     (form, fixed), title = _fixed(), title_of(about, content)
     figures: dict[str, str] = {}
-    sections = [_search(content, n, room, figures) for n in _order(content)]
+    boards = boards_of(content)
+    sections = [_beside(content)]
+    sections += [_search(content, n, room, figures) for n in _order(content)]
     sections += [_sweep(content, n, room, figures) for n in range(len(content.sweeps))]
-    sections += [_evaluation(content, n, room, figures) for n in range(len(content.evaluations))]
+    sections += [_board(board, n, room, figures) for n, board in enumerate(boards)]
+    own = [_evaluation(content, n, room, figures) for n in range(len(content.evaluations))]
+    if content.sweeps or boards:  # what matters of each plan is said above
+        own = [f"<details><summary>Each plan's own figures</summary>\n{''.join(own)}</details>\n"]
+    sections += own
     data = "".join(f'<script type="application/json" id="{key}">{text}</script>\n' for key, text in figures.items())
-    own = {"title": attribute(title), "heading": visible(title), "contents": _contents(content), "data": data}
-    own |= {"policy": html.escape(fixed["policy"]), "body": "".join(sections), "summary": summary(about, content)}
-    return form.substitute({**fixed, **own})
+    texts = {"title": attribute(title), "heading": visible(title), "contents": _contents(content, boards), "data": data}
+    texts |= {"policy": html.escape(fixed["policy"]), "body": "".join(sections)}
+    texts |= {"summary": summary(about, content), "lead": visible(_lead(about, content))}
+    return form.substitute({**fixed, **texts})
 
 
 def _order(content: Content) -> list[int]:
@@ -121,13 +131,14 @@ def title_of(about: About, content: Content) -> str:
 
 
 def holds(content: Content) -> str:
-    counts = {"search": len(content.searches), "evaluation": len(content.evaluations), "sweep": len(content.sweeps)}
-    several = {"search": "searches", "evaluation": "evaluations", "sweep": "sweeps"}
-    return ", ".join(f"{n} {word if n == 1 else several[word]}" for word, n in counts.items() if n)
+    counts = {"search|searches": content.searches, "evaluation": content.evaluations, "sweep": content.sweeps}
+    return ", ".join(counted(len(some), word) for word, some in counts.items() if some)
 
 
-def when(about: About) -> str:
-    return about.created.replace("T", " ").removesuffix("Z") + " UTC"
+def _lead(about: About, content: Content) -> str:
+    """What it is, in a line."""
+    by = f" by {about.by}" if about.by else ""
+    return f"{holds(content)} of {counted(about.origin.documents, 'document')}, {about.when}{by}"
 
 
 def summary(about: About, content: Content) -> str:
@@ -136,7 +147,7 @@ def summary(about: About, content: Content) -> str:
     models = dict.fromkeys(name for search in content.searches for name in search.models)
     records = f" in {origin.records:,} passages" if origin.records else ""
     rows = [
-        ("Made", f"{when(about)}{f' by {about.by}' if about.by else ''}"),
+        ("Made", f"{about.when}{f' by {about.by}' if about.by else ''}"),
         ("Holds", holds(content)),
         ("Searched as", who),
         ("Corpus", f"generation {origin.generation}, digest {origin.digest}, {origin.documents:,} documents{records}"),
@@ -159,12 +170,16 @@ def _principal(tenant: str | None, roles: tuple[str, ...]) -> str:
     return f"{'tenant ' + tenant if tenant is not None else 'no tenant'}, {'roles ' + ', '.join(roles) if roles else 'no roles'}"
 
 
-def _contents(content: Content) -> str:
+def _contents(content: Content, boards: Sequence[Leaderboard]) -> str:
     if len(content.searches) + len(content.evaluations) < 2:
         return ""
     lines = [(f"s{n}", content.searches[n].title[:120], _plan_of(content.searches[n])) for n in _order(content)]
+    lines += [
+        (f"b{n}", f"Leaderboard on {b.base.judgments.name}", f"{len(b.names)} plans") for n, b in enumerate(boards)
+    ]
     lines += [(f"w{n}", f"Sweep of {', '.join(s.fields)}", f"by {s.measure}") for n, s in enumerate(content.sweeps)]
-    lines += [(f"e{n}", e.name[:120], "") for n, e in enumerate(content.evaluations)]
+    if not boards and not content.sweeps:
+        lines += [(f"e{n}", e.name[:120], "") for n, e in enumerate(content.evaluations)]
     items = "".join(
         f'<li><a href="#{key}"><bdi>{visible(text)}</bdi></a> <span class="soft">{visible(more)}</span></li>'
         for key, text, more in lines
@@ -232,6 +247,39 @@ def _section(key: str, title: str, parts: Sequence[str], first: bool = False) ->
     return f"{head}{''.join(parts)}</section>\n"
 
 
+# --- side by side ---
+
+
+def _beside(content: Content) -> str:
+    """Searches of one query, two or more, as columns of their results, each a link to its passage."""
+    groups: dict[str, list[int]] = {}
+    for number, search in enumerate(content.searches):
+        groups.setdefault(search.title, []).append(number)
+    made = []
+    for title, numbers in groups.items():
+        if len(numbers) > 1:
+            head = f"<h3><bdi>{visible(title[:300])}</bdi></h3>\n" if len(groups) > 1 else ""
+            made.append(f'{head}<div class="beside">{"".join(_column(content, n) for n in numbers)}</div>\n')
+    return _section("beside", "Side by side", made, first=True) if made else ""
+
+
+def _column(content: Content, number: int) -> str:
+    search, rows = content.searches[number], []
+    for row in content.rows("passages", number).head(BEST).iter_rows(named=True):
+        kind = _CLASS.get(Label(row["label"]), "added")
+        name = visible((row["title"] or row["citation"] or row["chunk_id"])[:120])
+        where = (
+            f'<div class="soft"><bdi>{visible(row["citation"][:200])}</bdi></div>'
+            if row["title"] and row["citation"]
+            else ""
+        )
+        value = f' value="{row["rank"]}"' if not row["added"] else ""
+        link = f'<a href="#s{number}-r{row["position"]}"><bdi>{name}</bdi></a>'
+        rows.append(f'<li class="{kind}"{value}>{link}{where}</li>')
+    listed = f"<ol>{''.join(rows)}</ol>" if rows else '<p class="soft">No result.</p>'
+    return f'<div><b>{visible(search.mode)}</b><div class="soft"><bdi>{visible(search.plan[:200])}</bdi></div>{listed}</div>'
+
+
 # --- searches -------------------------------------------------------------------------------------------------------------
 
 
@@ -279,10 +327,11 @@ def _passages(content: Content, number: int, room: Room) -> str:
     if not rows:
         return "<p>No passage was shown.</p>\n"
     evidence = content.evidence(number)
-    return f"<h3>Passages</h3>\n{''.join(_passage(row, evidence.get(row['place'], []), room) for row in rows)}"
+    drawn = (_passage(row, evidence.get(row["place"], []), room, number) for row in rows)
+    return f"<h3>Passages</h3>\n{''.join(drawn)}"
 
 
-def _passage(row: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], room: Room) -> str:
+def _passage(row: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], room: Room, number: int) -> str:
     label = Label(row["label"])
     rank = "" if row["added"] else f"<strong>{row['rank']}.</strong> "
     score = "" if row["score"] is None or row["added"] else f" {row['score']:.4f}"
@@ -309,7 +358,8 @@ def _passage(row: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], room: R
         before = f'<span class="soft">… {piece.before:,} characters before</span>\n' if piece.before else ""
         after = f'<span class="soft"> … {piece.after:,} more characters</span>' if piece.after else ""
         parts.append(f'<div class="text">{before}{marked(piece.text, piece.matches)}{after}</div>')
-    return f'<article class="{_CLASS.get(label, "added")}">{"".join(parts)}</article>\n'
+    own = f'id="s{number}-r{row["position"]}" class="{_CLASS.get(label, "added")}"'
+    return f"<article {own}>{''.join(parts)}</article>\n"
 
 
 def _candidates(content: Content, number: int, room: Room) -> str:
@@ -350,6 +400,50 @@ def _funnel(search: SavedSearch, number: int) -> str:
 
 
 # --- evaluations and sweeps -----------------------------------------------------------------------------------------------
+
+
+def _board(board: Leaderboard, number: int, room: Room, figures: dict[str, str]) -> str:
+    key, measures, differences = f"b{number}", board.measures, board.differences()
+    rows = []
+    for row in board.frame().iter_rows(named=True):
+        own = f"{key}-p{board.names.index(row['plan'])}"
+        cells = [f'<td><bdi id="{own}">{visible(row["plan"][:300])}</bdi></td>']
+        for measure in measures:
+            low, high = (row[f"{measure} {end}"] for end in ("low", "high"))
+            ends = "" if low is None else f'<div class="soft">{low:.3f}–{high:.3f}</div>'
+            cells.append(f'<td class="n" data-v="{row[measure]!r}">{row[measure]:.4f}{ends}</td>')
+        word = "baseline" if row["verdict"] is None else row["verdict"]
+        cells += [_cell(row["difference"]), _cell(row["p"], 3), _cell(row["p50_ms"], 1), _cell(row["judged@10"], 2)]
+        rows.append(f"<tr>{''.join(cells)}<td><bdi>{visible(word[:600])}</bdi></td></tr>")
+    heads = ("plan", *(f"#{m}" for m in measures), "#difference", "#p", "#p50 ms", "#judged@10", "against the baseline")
+    drawn = [(f"⟦{key}-p{n}⟧", d) for n in board.order if (d := differences[n]) is not None]
+    forest = charts.forest_figure(drawn, measures[0], f"⟦{key}-p{board.baseline}⟧")
+    caption = f"{measures[0]}: differences to {board.base.name}, with 95 % intervals"
+    said = f"{len(board.base.query_ids):,} judged queries; the baseline is {board.base.name}. " + (
+        f"Each p is corrected for {len(drawn)} comparisons (Holm)." if len(drawn) > 1 else ""
+    )
+    parts = [
+        f'<p class="soft"><bdi>{visible(said)}</bdi></p>\n',
+        _table(heads, rows),
+        f'<div class="plots js">{_plot(figures, f"{key}-forest", forest, caption)}</div>\n',
+        _moved_queries(board, room),
+    ]
+    return _section(key, f"Leaderboard on {board.base.judgments.name or 'the judgments'}", parts, first=True)
+
+
+def _moved_queries(board: Leaderboard, room: Room) -> str:
+    """Every query under every plan by the first measure, those that the plans differ on most first."""
+    measure, order = board.measures[0], board.order
+    values = [board.evaluations[n].column(measure).tolist() for n in order]
+    spread = [max(own) - min(own) for own in zip(*values, strict=True)]
+    places = sorted(range(len(spread)), key=lambda at: -spread[at])[: room.rows]
+    topics, ids, rows = board.base.judgments.topics, board.base.query_ids, []
+    for at in places:
+        text = topics[ids[at]].text if ids[at] in topics else ids[at]
+        cells = "".join(_cell(own[at]) for own in values)
+        rows.append(f"<tr><td><bdi>{visible(text[:300])}</bdi></td>{cells}{_cell(spread[at])}</tr>")
+    heads = ("query", *(f"#{board.names[n][:60]}" for n in order), "#spread")
+    return _table(heads, rows, _rest(len(rows), len(ids), "queries", "measures"), title=f"Queries by {measure}")
 
 
 def _evaluation(content: Content, number: int, room: Room, figures: dict[str, str]) -> str:
@@ -400,11 +494,14 @@ def _sweep(content: Content, number: int, room: Room, figures: dict[str, str]) -
         for row in shown
     ]
     means = [(f"{n}. ⟦{key}-p{row['point']}⟧", row["mean"], None, None) for n, row in enumerate(shown[:BEST], 1)]
-    lines = [saved.verdict, saved.agreement, f"{saved.combinations:,} combinations requested by {saved.search} search."]
+    sure = saved.p < 0.05 and saved.low is not None and saved.high is not None and (saved.low > 0 or saved.high < 0)
+    kind = "better" if sure and saved.difference > 0 else "worse" if sure else "even"
+    lines = [saved.agreement, f"{saved.combinations:,} combinations requested by {saved.search} search."]
     lines += [] if saved.complete else ["It was stopped before the end."]
     heads = ("differs from the baseline in", "plan", f"#{saved.measure}")
     caption = "The plans with the best means, on the training queries"
     parts = [
+        f'<p class="verdict {kind}"><bdi>{visible(saved.verdict)}</bdi></p>',
         "".join(f"<p><bdi>{visible(t)}</bdi></p>" for t in lines if t),
         _warnings(saved.warnings),
         _facts([("Best", saved.best), ("Compared with", saved.baseline)]),

@@ -11,6 +11,7 @@ import functools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +93,14 @@ class About:
     audience: Audience | None = None
     policy: str = ""
     omitted: bool = False
+
+    @property
+    def when(self) -> str:
+        """When it was made, for a reader: `29 Nov 2026, 10:20 UTC`."""
+        try:
+            return datetime.fromisoformat(self.created).strftime("%-d %b %Y, %H:%M UTC")
+        except ValueError:
+            return self.created
 
 
 @dataclass(frozen=True, slots=True)

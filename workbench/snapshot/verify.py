@@ -8,10 +8,11 @@ same? The last needs the generation, or another one with the same digest; where 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from workbench.assist.models import may_name
 from workbench.errors import WorkbenchError
@@ -232,35 +233,18 @@ def _compare(
 
 def _measures(content: Content, number: int) -> Checked:
     from workbench.evaluate.evaluation import score_run
-    from workbench.judgments.qrels import Judgments, Topic
+    from workbench.snapshot.boards import evaluation_of
 
-    saved = content.evaluations[number]
-    qrels: dict[str, dict[str, int]] = {}
-    topics: dict[str, Topic] = {}
-    for row in content.rows("judgments", saved.judgments).iter_rows(named=True):
-        qrels.setdefault(row["query_id"], {})[row["document"]] = row["grade"]
-        if row["query"] is not None:
-            topics[row["query_id"]] = Topic(row["query_id"], row["query"])
-    judgments = Judgments({}, qrels, saved.judgments_name)
-    if replace(judgments, topics=topics).digest != saved.judgments_digest:
+    saved, was = content.evaluations[number], evaluation_of(content, number)
+    if was.judgments.digest != saved.judgments_digest:
         return Checked(saved.name, None, ("its judgments are not all in the snapshot",))
-    again = score_run(rankings_of(content, number), judgments, [m.measure for m in saved.means], seed=saved.seed)
-    rows = content.rows("measures", number).iter_rows(named=True)
-    known: Mapping[tuple[str, str], float] = {(r["query_id"], r["measure"]): r["value"] for r in rows}
-    found = []
-    for row_number, query_id in enumerate(again.query_ids):
-        for column, measure in enumerate(again.measures):
-            value, was = float(again.values[row_number, column]), known.get((query_id, measure))
-            if was is None or abs(was - value) > EXACT:
-                found.append(f"{measure} of {query_id} was {was} and is {value:.6g}")
+    again = score_run(dict(was.run.rankings), was.judgments, was.measures, seed=saved.seed)
+    if again.query_ids != was.query_ids:
+        return Checked(saved.name, False, ("its queries are not those of its judgments",))
+    found = [
+        f"{was.measures[m]} of {was.query_ids[q]} was {was.values[q, m]} and is {again.values[q, m]:.6g}"
+        for q, m in np.argwhere(~(np.abs(was.values - again.values) <= EXACT)).tolist()
+    ]
     means = [(m.measure, m.mean, again.mean(m.measure)) for m in saved.means]
     found += [f"the mean {name} was {was:.6g} and is {now:.6g}" for name, was, now in means if abs(was - now) > EXACT]
     return Checked(saved.name, not found, tuple(found[:_MOST_NAMED]))
-
-
-def rankings_of(content: Content, number: int) -> dict[str, list[str]]:
-    """The run of an evaluation: query id -> documents, best first."""
-    rankings: dict[str, list[str]] = {}
-    for row in content.rows("runs", number).iter_rows(named=True):
-        rankings.setdefault(row["query_id"], []).append(row["document"])
-    return rankings

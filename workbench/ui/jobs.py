@@ -9,13 +9,11 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 import streamlit as st
 
 from workbench.errors import JudgmentError, WorkbenchError
 from workbench.judgments.qrels import Judgments, load_judgments
-from workbench.plan.plan import Plan
 from workbench.records import Progress
 from workbench.ui.components import cards
 
@@ -107,14 +105,3 @@ def read_judged(corpus: Corpus, name: str, files: bool) -> Judgments:
     if not files:
         raise JudgmentError(f"There is no query set called {name!r}", "Choose one of those that are offered")
     return load_judgments(Path(name).expanduser())
-
-
-def search_link(query: str, *plans: Plan) -> str:
-    """Address of the Search page for a query, relative to the app: under a plan, or under two of them beside each other."""
-    parts = {"q": query}
-    if plans:
-        parts["plan"] = str(plans[-1])
-    if len(plans) > 1:
-        parts["columns"] = ",".join(["plan"] * len(plans))
-        parts |= {f"column{n}": str(plan) for n, plan in enumerate(plans, 1)}
-    return "./?" + urlencode(parts, errors="replace")

@@ -55,6 +55,7 @@ class Marks:
         asked: Address parameters of the search, for the links to the Explain and Document pages.
         plan: The column's own plan; "" is the shared one, which the page's script puts into the link when it is used, so
             that a moved slider changes no column whose results stay as they are.
+        acts: Whether cards have buttons (why, note, grades): those of a kept result have none.
     """
 
     grades: Mapping[str, int] = field(default_factory=dict)
@@ -68,6 +69,7 @@ class Marks:
     collections: bool = False
     asked: Mapping[str, str] = field(default_factory=dict)
     plan: str = ""
+    acts: bool = True
 
 
 NO_MARKS = Marks()
@@ -190,7 +192,7 @@ def card(
         f'<a class="wb-title" href="{link}" title="Open the document at these lines">'
         f"<bdi>{title}</bdi></a>{_judged(hit, marks)}</div>{_section(hit)}"
         f"{_facts(hit, marks)}{_ranks(hit, ranks, sources)}{_bar(hit)}{_passage(hit, numbered)}{_note(hit, marks)}"
-        f"{_citation(hit, link)}{_copies(hit)}{_actions(hit, marks)}"
+        f"{_citation(hit, link)}{_copies(hit)}{_actions(hit, marks) if marks.acts else ''}"
         "</article>"
     )
 

@@ -9,19 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from workbench.charts import forest_figure
 from workbench.charts.layout import FIRST, SECOND
 from workbench.evaluate.leaderboard import Leaderboard
 from workbench.evaluate.statistics import Difference
 from workbench.markup import csv_of, plain, visible
 from workbench.plan.plan import Plan
-from workbench.ui import jobs
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, tables
+from workbench.ui.components import tables
+from workbench.ui.components.pair import draw_pair
 from workbench.ui.components.tables import Html
+
+if TYPE_CHECKING:
+    from workbench.corpus import Corpus
 
 OPEN = "open"
 """The page's value in the address that names the open query."""
@@ -84,18 +88,31 @@ def _standing(row: dict[str, Any], base: bool) -> str:
     return f'<span class="{kind}" title="{escape(row["verdict"])}">{row["difference"]:+.3f} {word}</span>'
 
 
+def forest(board: Leaderboard, labels: Sequence[str], measure: str) -> Any:
+    """The plans' differences to the baseline, as a figure."""
+    differences = board.differences(measure)
+    drawn = [(labels[n], d) for n in board.order if (d := differences[n]) is not None]
+    return forest_figure(drawn, measure, labels[board.baseline])
+
+
 # --- the queries of two plans ---------------------------------------------------------------------------------------------
 
 
 @st.fragment
-def queries(board: Leaderboard, second: int, plans: tuple[Plan, Plan], measure: str, key: str) -> None:
-    """The table of queries under A and B: filtered, sorted, downloaded; a chosen row opens its query below."""
+def queries(corpus: Corpus, board: Leaderboard, second: int, measure: str, names: tuple[str, str], key: str) -> None:
+    """The table of queries under A and B (called by the names): filtered, sorted, downloaded; a chosen row opens its query below,
+    with both lists.
+    """
     frame = board.per_query(second, measure or None)
     kinds = _kinds(frame)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
-    names = [name for name, rows in kinds.items() if len(rows) or name == "all"]
-    shown_as = {name: f"{name} ({len(kinds[name]):,})" for name in names}
-    kind = left.segmented_control("Queries", names, default="all", format_func=shown_as.__getitem__, key=key + "kind")
+    some = [name for name, rows in kinds.items() if len(rows) or name == "all"]
+    shown_as = {name: f"{name} ({len(kinds[name]):,})" for name in some}
+    # What is chosen below is chosen for these two plans on these queries.
+    of = f"{measure}.{board.baseline}.{second}.{board.base.judgments.digest[:8]}"
+    kind = left.segmented_control(
+        "Queries", some, default="all", format_func=shown_as.__getitem__, key=f"{key}kind.{of}"
+    )
     words = right.text_input("Filter", key=key + "filter", placeholder="words of the query").casefold().split()
     rows = kinds[kind or "all"]
     if words:
@@ -116,7 +133,7 @@ def queries(board: Leaderboard, second: int, plans: tuple[Plan, Plan], measure: 
         height=min(38 + 35 * max(len(rows), 1), 388),
         hide_index=True,
         column_config=columns,
-        key=f"{key}table.{kind}.{' '.join(words)}.{measure}.{board.baseline}.{second}",  # a choice is of these rows
+        key=f"{key}table.{kind}.{' '.join(words)}.{of}",
         on_select="rerun",
         selection_mode="single-row",
     )
@@ -131,7 +148,22 @@ def queries(board: Leaderboard, second: int, plans: tuple[Plan, Plan], measure: 
     if not len(found):
         st.caption("Choose a row to open its query under both plans.")
         return
-    _open(found.row(0, named=True), plans)
+    row, topics = found.row(0, named=True), board.base.judgments.topics
+    query, topic = row["query"] or row["query_id"], topics.get(row["query_id"])
+    first, last = (Plan.parse(board.names[n]) for n in (board.baseline, second))
+    st.html(f'<p class="wb-asked"><bdi>{visible(plain(query, 300))}</bdi></p>')
+    if st.button("Open on the Search page", key=key + "both"):
+        show_both(first, last, query)
+    heads = (f"A: {names[0]}", f"B: {names[1]}")
+    draw_pair(corpus, query, first, last, names=heads, keywords=topic.keywords if topic is not None else None)
+
+
+def show_both(first: Plan, second: Plan, query: str | None = None) -> None:
+    """Go to the Search page with a column for each plan, of which the sliders move the second; undo brings back what was."""
+    columns = tuple(app_state.Column(plan=plan) for plan in (first, second))
+    asked = {} if query is None else {"query": query}
+    app_state.update("two plans beside each other", columns=columns, moves=2, plan=second, **asked)
+    st.switch_page(app_state.page_of(""))
 
 
 _LOST = "Documents among the first ten of {} that {} lacks there; of a judged query the relevant ones"
@@ -144,17 +176,3 @@ def _kinds(frame: Any) -> dict[str, Any]:
         moved = frame["difference"]
         made |= {"B better": frame.filter(moved > 1e-12), "B worse": frame.filter(moved < -1e-12)}
     return made | {"other lists": frame.filter(frame["rbo"] < 1 - 1e-9)}
-
-
-def _open(row: dict[str, Any], plans: tuple[Plan, Plan]) -> None:
-    query = row["query"] or row["query_id"]
-    st.html(
-        f'<a class="wb-button" href="{escape(jobs.search_link(query, *plans))}" target="_self">'
-        f"Open under both plans: {visible(plain(query, 90))}</a>"
-    )
-    for word in ("lost", "won"):
-        links = (
-            tables.link(cards.document_address(key.partition("#")[0], asked={"q": query}), key, 80).html
-            for key in row[word]
-        )
-        st.html(f"<p><b>{word.capitalize()}</b>: {' · '.join(links) or 'nothing'}</p>")

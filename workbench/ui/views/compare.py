@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.charts.tuning import forest_figure, history_figure
+from workbench.charts import history_figure
 from workbench.errors import WorkbenchError
 from workbench.evaluate.leaderboard import Leaderboard, queries_only
 from workbench.judgments.qrels import Judgments
@@ -40,14 +40,18 @@ _FIRST_MEASURES = ("nDCG@10", "R@100", "RR@10")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """A leaderboard, the generation that it is of, and the query set, if it is of one."""
+    """A leaderboard, the generation that it is of, the query set, if it is of one, and the measures that were asked for."""
 
     board: Leaderboard
     generation: str
     name: str
+    measures: Sequence[str]
 
 
 def draw(corpus: Corpus) -> None:
+    job = st.session_state.get(_JOB)
+    if isinstance(job, jobs.Job) and isinstance(job.result, Measured) and not app_state.page_value(_PLANS):
+        _to_address(job.result.board.names, job.result.measures)  # somebody came back to the page
     name = tune.judgments_box(corpus, "compare", judged=False)
     with controls.section("Queries without a set", "compare.typed") as opened:
         typed = (
@@ -71,6 +75,10 @@ def draw(corpus: Corpus) -> None:
     if isinstance(made, Measured):
         _found(corpus, made)
     _history(corpus, made.name if isinstance(made, Measured) else name)
+
+
+def _to_address(plans: Sequence[str], measures: Sequence[str]) -> None:
+    app_state.set_page_values(**{_PLANS: "\n".join(plans), _MEASURES: ",".join(measures), _BASE: "", _WITH: ""})
 
 
 def _labels(texts: Sequence[str]) -> list[str]:
@@ -115,7 +123,7 @@ def _form(corpus: Corpus, name: str, queries: tuple[str, ...]) -> None:
             return
         texts = list(dict.fromkeys(map(str, values)))
         if pressed:
-            app_state.set_page_values(**{_PLANS: "\n".join(texts), _MEASURES: ",".join(measures), _BASE: "", _WITH: ""})
+            _to_address(texts, measures)
         st.session_state[_JOB] = jobs.Job(_work(corpus, name, queries, auth.may_index(), texts, measures))
 
 
@@ -133,7 +141,7 @@ def _work(
         else:
             judged = jobs.read_judged(corpus, name, files)
         board = corpus.leaderboard(judged, plans, measures, progress=progress, stop=stop)
-        return Measured(board, corpus.generation, "" if queries else judged.name)
+        return Measured(board, corpus.generation, "" if queries else judged.name, measures)
 
     return work
 
@@ -174,31 +182,31 @@ def _found(corpus: Corpus, made: Measured) -> None:
     for warning in board.warnings:
         st.html(cards.note(warning))
     if measure and others:
-        drawn = [(labels[n], d) for n in board.order if (d := differences[n]) is not None]
-        controls.chart(forest_figure(drawn, measure, labels[base]), _KEY + "forest", "Differences to the baseline.")
-    _share(corpus, made, rows)
+        figure = resources.once("forest", (made, base, measure), lambda: standings.forest(board, labels, measure))
+        controls.chart(figure, _KEY + "forest", "Differences to the baseline.")
+    _share(corpus, made, board, rows)
     if others:
         st.subheader("Queries", anchor=False)
-        plans = [Plan.parse(board.names[n]) for n in (base, second)]
-        standings.queries(board, second, (plans[0], plans[1]), measure, _KEY)
+        standings.queries(corpus, board, second, measure, (labels[base], labels[second]), _KEY)
 
 
-def _share(corpus: Corpus, made: Measured, rows: Any) -> None:
+def _share(corpus: Corpus, made: Measured, board: Leaderboard, rows: Any) -> None:
     if made.generation != corpus.generation:
         st.caption("The corpus has changed since this was measured: measure again to save or share it.")
         return
-    evaluations = list(made.board.evaluations)
+    evaluations = [board.base, *(board.evaluations[n] for n in board.order if n != board.baseline)]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.download_button(
             "Download CSV", csv_of(rows), "leaderboard.csv", "text/csv", key=_KEY + "csv.board", on_click="ignore"
         )
-        if not made.board.judged:
+        if not board.judged:
             return
         note = st.text_input("Note", key=_KEY + "note", placeholder="what this is", label_visibility="collapsed")
 
+        title, by = note.strip() or f"Leaderboard: {made.name}", resources.person()
+
         def snapshot() -> Snapshot:
-            title = note.strip() or f"Leaderboard: {made.name}"
-            return Snapshot.of(evaluations, note=title, corpus=corpus, by=resources.person())
+            return Snapshot.of(evaluations, note=title, corpus=corpus, by=by)
 
         st.download_button(
             "Download report (HTML)",
@@ -237,4 +245,9 @@ def _history(corpus: Corpus, name: str) -> None:
         shown = own.filter(measure=measure)
         controls.chart(history_figure(shown, str(measure)), _KEY + "history", f"{measure} of each plan over time.")
         st.caption("A dotted line: another generation of the corpus answers from there on.")
-        st.dataframe(shown.drop("measure", "judgments").reverse(), hide_index=True, key=_KEY + "history.table")
+        table, key = shown.drop("measure", "judgments").reverse(), _KEY + "history.table"
+        columns = {
+            "at": st.column_config.DatetimeColumn("at (UTC)", format="D MMM YYYY, HH:mm"),
+            "changed": st.column_config.CheckboxColumn("other judgments", help="Than at the point before."),
+        }
+        st.dataframe(table, hide_index=True, key=key, column_config=columns)

@@ -17,7 +17,7 @@ from workbench.snapshot.page import holds, summary
 from workbench.snapshot.snapshot import Library
 from workbench.ui import resources
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, controls, tables
+from workbench.ui.components import cards, controls, snapshot_view
 from workbench.ui.routes import PATH, allowed, kept, today
 from workbench.ui.views import search
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _KEY = controls.PREFIX + "snapshots."
 WHOLE, REDACTED, METADATA = "passages", "citations only", "no names of documents"
 MOST_MB = 64
+_LIST = 260
 
 
 def draw(corpus: Corpus) -> None:
@@ -41,11 +42,10 @@ def draw(corpus: Corpus) -> None:
             st.html(cards.alert(one.path.name, one.error.message, one.error.remedy))
     if not known and uploaded is None:
         st.caption(
-            "Nothing is saved yet. Save a search above, open a file, or in a terminal: `workbench snapshot save QUERY`"
+            "Nothing is saved yet. Save a search above or a leaderboard on the Compare page, open a file, or in a terminal: "
+            "`workbench snapshot save QUERY`"
         )
         return
-    if known:
-        st.html(table(list(known.values()), base_address()))
     choices = dict(known)
     if uploaded is not None:
         choices = {uploaded.id: uploaded, **choices}
@@ -126,63 +126,62 @@ def base_address() -> str:
     return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
 
 
-def table(snapshots: list[Snapshot], base: str) -> str:
-    rows = []
-    for one in snapshots:
-        about, link = one.about, f"{PATH}{one.id}"
-        title = f'<a href="{link}" target="_blank" rel="noopener"><bdi>{visible(plain(one.title, 120))}</bdi></a>'
-        copy = cards.copy_button(base + link, f"Copy the link of {plain(one.title, 80)}")
-        facts = (about.created, plain(about.by, 60), holds(one.content), tables.Html(f"<code>{one.id}</code>"))
-        rows.append((tables.Html(title), *facts, about.origin.generation, tables.Html(copy)))
-    return tables.table(("Title", "Made", "By", "Holds", "Id", "Generation", "Link"), rows)
-
-
 def _label(one: Snapshot) -> str:
-    return f"{plain(one.title, 60)} · {one.about.created} · {one.id[:6]}"
+    return f"{plain(one.title, 80)} · {one.about.when}"
 
 
 def _one(corpus: Corpus, choices: dict[str, Snapshot], known: dict[str, Snapshot]) -> None:
+    ids, asked = list(choices), app_state.page_value("id")
     # What came last is chosen first: another key forgets what was chosen before.
-    newest = next(iter(choices))
-    chosen = st.selectbox(
-        "Snapshot", list(choices), format_func=lambda i: _label(choices[i]), key=f"{_KEY}one.{newest}"
-    )
-    one = choices[chosen]
-    title = f"<p><b><bdi>{visible(plain(one.title, 200))}</bdi></b></p>"
-    st.html(f'<div class="wb-note">{title}{summary(one.about, one.content)}</div>')
-    if one.searches:
-        number = 0
-        if len(one.searches) > 1:
-            names = [plain(f"{s.title} ({s.mode})", 100) for s in one.searches]
-            number = st.selectbox("Search", range(len(names)), key=_KEY + "search", format_func=lambda n: names[n])
-        st.dataframe(one.frame(number), height=260, hide_index=True, key=_KEY + "frame")
-    for swept in one.sweeps:
-        st.text(plain(swept.verdict, 600))
-    for saved in one.evaluations:
-        st.text(plain(saved.name, 200))
-        st.dataframe(
-            [{"measure": m.measure, "mean": m.mean, "low": m.low, "high": m.high} for m in saved.means], hide_index=True
+    with st.container(height=_LIST if len(ids) > 4 else "content", border=len(ids) > 4):
+        chosen = st.radio(
+            "Snapshot",
+            ids,
+            index=ids.index(asked) if asked in ids else 0,
+            format_func=lambda i: cards.in_markdown(choices[i].title, 120),
+            captions=[cards.in_markdown(_facts(one), 200) for one in choices.values()],
+            key=f"{_KEY}one.{ids[0]}",
+            label_visibility="collapsed",
         )
-    with st.container(horizontal=True):
+    if chosen != asked and (asked or chosen != ids[0]):
+        app_state.set_page_values(id=str(chosen))
+    one = choices[str(chosen)]
+    st.subheader(cards.in_markdown(one.title, 200), anchor=False)
+    st.caption(cards.in_markdown(_facts(one), 300))
+    _buttons(corpus, one, known)
+    snapshot_view.report(one)
+    with st.expander("Where it comes from: corpus, encoders, versions"):
+        st.html(f'<div class="wb-note">{summary(one.about, one.content)}</div>')
+
+
+def _facts(one: Snapshot) -> str:
+    by = f"{one.about.by} · " if one.about.by else ""
+    return f"{one.about.when} · {by}{holds(one.content)}"
+
+
+def _buttons(corpus: Corpus, one: Snapshot, known: dict[str, Snapshot]) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for label, made, ending, mime, key in (
+            ("Download HTML", one.html, "html", "text/html", "html"),
+            ("Download .snapshot", one.to_bytes, "snapshot", "application/zip", "file-out"),
+            ("Download CSV", functools.partial(forms.to_csv, one), "csv", "text/csv", "csv"),
+        ):
+            st.download_button(label, made, f"{one.id}.{ending}", mime, key=_KEY + key, on_click="ignore")
         check = st.button(
             "Load its models and verify" if any(map(may_name, one.models)) else "Verify",
             key=_KEY + "verify",
             help="Checks every digest, and runs the searches again where it can, but with no model that is not allowed here.",
         )
-        for label, made, ending, mime, key in (
-            ("Download .snapshot", one.to_bytes, "snapshot", "application/zip", "file-out"),
-            ("Download HTML", one.html, "html", "text/html", "html"),
-            ("Download CSV", functools.partial(forms.to_csv, one), "csv", "text/csv", "csv"),
-        ):
-            st.download_button(label, made, f"{one.id}.{ending}", mime, key=_KEY + key, on_click="ignore")
-        if one.id in known and one.about.by == resources.person():
-            st.button(
-                "Remove",
-                key=_KEY + "remove",
-                on_click=_remove,
-                args=(corpus, one),
-                help="Takes it from the list; undo brings it back.",
-            )
+        if one.id in known:
+            link = f"{PATH}{one.id}"
+            copy = cards.copy_button(base_address() + link, f"Copy the link of {plain(one.title, 80)}", "Copy link")
+            st.html(f'<a class="wb-button" href="{link}" target="_blank" rel="noopener">Open as a page</a> {copy}')
+            if one.about.by == resources.person():
+                with st.popover("Remove", key=_KEY + "remove"):
+                    st.text(f"Remove “{plain(one.title, 80)}”? Its link stops working.")
+                    st.button(
+                        "Remove it", key=_KEY + "remove.sure", on_click=_remove, args=(corpus, one), type="primary"
+                    )
     if check:
         with st.spinner("Running its searches again"):
             found = one.verify(corpus, load_models=True)
@@ -237,6 +236,8 @@ def _queries(found: SnapshotDiff) -> None:
         return
     at = both[0]
     if len(both) > 1:
-        at = st.selectbox("Query", both, format_func=lambda n: plain(found.queries[n][0], 100), key=_KEY + "query")
-    st.plotly_chart(found.figure(at), key=_KEY + "bump", config={"displayModeBar": False})
+        at = st.selectbox("Query", both, format_func=lambda n: plain(found.titles[n], 100), key=_KEY + "query")
+    controls.chart(found.figure(at), _KEY + "bump", f"Ranks of {plain(found.titles[at], 100)} in each snapshot.")
     st.dataframe(found.ranks(at), hide_index=True, key=_KEY + "ranks")
+    if changed := snapshot_view.texts_html(found, at):
+        st.html(changed)

@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from workbench.charts import distribution_figure
 from workbench.charts.tuning import heat_figure, sensitivity_figure, wins_figure
+from workbench.errors import WorkbenchError
 from workbench.evaluate.distribution import Distribution, distributions
 from workbench.evaluate.grid import read_space
+from workbench.evaluate.leaderboard import Leaderboard
+from workbench.evaluate.outlook import outlook
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.sweep import Sweep
 from workbench.markup import plain, visible
-from workbench.plan.controls import cut_words
+from workbench.plan.controls import cut_words, title_of
 from workbench.plan.fields import OFF, base_of
 from workbench.plan.plan import Plan, without_effect
+from workbench.snapshot import Snapshot
 from workbench.ui import auth, jobs, resources
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, controls, live, sidebar, tables
+from workbench.ui.components import cards, controls, live, sidebar, standings, tables
 from workbench.ui.components.live import MEASURES
 
 if TYPE_CHECKING:
@@ -56,19 +59,20 @@ FIRST = ("fusion.method", "fusion.k", "fusion.alpha", "fusion.normalise")
 _KEY = controls.PREFIX + "tune."
 JOB, SCORES = "wb.tune.job", "wb.tune.scores"
 _SCORES_KEY = _KEY + "scores."
-_ROWS = 40
+_MOST_COUNTED = 5_000
 
 
 def draw(corpus: Corpus) -> None:
     name = judgments_box(corpus, "tune")
     if not name:
         return
-    _form(corpus, name)
+    look_ahead = _form(corpus, name)
     _sliders(corpus)
     made = jobs.watch(JOB, _KEY)
     if isinstance(made, Sweep):
-        _found(made)
+        _found(corpus, made)
     _thresholds(corpus, name)
+    look_ahead()  # last: it asks a query
 
 
 def judgments_box(corpus: Corpus, page: str, judged: bool = True) -> str:
@@ -98,7 +102,8 @@ def judgments_box(corpus: Corpus, page: str, judged: bool = True) -> str:
     return name
 
 
-def _form(corpus: Corpus, name: str) -> None:
+def _form(corpus: Corpus, name: str) -> Callable[[], object]:
+    """What to try, and the run. Returns what says how much that is."""
     first, second, third, fourth = st.columns([2, 1, 1, 1], vertical_alignment="bottom")
     plan = app_state.current().plan
     measure = live.chosen(corpus)[1]
@@ -113,18 +118,21 @@ def _form(corpus: Corpus, name: str) -> None:
         list(OFFERED),
         default=list(FIRST),
         accept_new_options=True,
+        format_func=title_of,
         key=_KEY + "fields",
-        help="Any setting of the plan by its dotted name. What a method does not read is not tried twice.",
+        help="Any setting of the plan; others by their dotted name (`fusion.k`). What a method does not read is not tried twice.",
     )
     words = []
     for position, field in enumerate(fields):
         if position % 4 == 0:
             places = st.columns(4)
         offered = OFFERED.get("vector.threshold" if field.startswith("threshold.vector") else field, "")
-        key, help = f"{_KEY}values.{field}", "1,2,3 or 0..1:0.1 or 1..100~"
-        words.append(f"{field}={places[position % 4].text_input(field, offered, key=key, help=help)}")
-    if st.button("Run the sweep", type="primary", key=_KEY + "run", disabled=jobs.busy(JOB) or not fields):
-        files = auth.may_index()
+        key, help = f"{_KEY}values.{field}", f"`{field}`: 1,2,3 or 0..1:0.1 or 1..100~"
+        words.append(f"{field}={places[position % 4].text_input(title_of(field), offered, key=key, help=help)}")
+    files = auth.may_index()
+    run, before = st.columns([1, 4], vertical_alignment="center")
+    place = before.empty()
+    if run.button("Run the sweep", type="primary", key=_KEY + "run", disabled=jobs.busy(JOB) or not fields):
 
         def work(progress: Any, stop: Any) -> Sweep:
             judged, space = jobs.read_judged(corpus, name, files), read_space(plan, words)
@@ -134,6 +142,25 @@ def _form(corpus: Corpus, name: str) -> None:
 
         st.session_state[JOB] = jobs.Job(work)
     _plan_text()
+    return lambda: place.caption(_outlook(corpus, name, plan, words, str(search), int(trials)))
+
+
+def _outlook(corpus: Corpus, name: str, plan: Plan, words: Sequence[str], search: str, trials: int) -> str:
+    """How many plans the sweep will try, and about how long that takes; what is wrong with the values."""
+    files = auth.may_index()
+
+    def found() -> str:
+        try:
+            space = read_space(plan, words)
+            if search == "grid" and space.size > _MOST_COUNTED:
+                return f"Up to {space.size:,} plans."
+            pool = Pool(corpus.engine, jobs.read_judged(corpus, name, files), principal=corpus.principal)
+            return outlook(pool, space, search, trials).words + "."
+        except WorkbenchError as exc:
+            return str(exc)
+
+    key = (corpus.engine.key, name, resources.judged_at(corpus), str(plan), tuple(words), search, trials)
+    return cards.in_markdown(resources.once("outlook", key, found), 300)
 
 
 @controls.part("plan")
@@ -145,9 +172,13 @@ def _plan_text() -> None:
 # --- what was found -----------------------------------------------------------------------------------------------------
 
 
-def _found(made: Sweep) -> None:
+def _found(corpus: Corpus, made: Sweep) -> None:
     st.subheader("Result")
-    st.text(made.verdict)
+    better = made.difference.significant and made.difference.difference > 0
+    says = made.how[:1].upper() + made.how[1:] + "."
+    if not better:
+        says += f" No reason to change from {made.baseline}."
+    st.html(standings.verdict(made.difference, (str(made.baseline), "the tuned plan"), says))
     facts = [
         f"{len(made.plans):,} plans on {len(made.query_ids)} queries in {made.seconds:.1f} s",
         f"the best plan for each query by itself (oracle) would give {made.oracle:.3f}",
@@ -156,25 +187,55 @@ def _found(made: Sweep) -> None:
     st.caption("; ".join(visible(f) for f in facts if f) + ".")
     for warning in made.warnings:
         st.html(cards.note(warning))
-    st.text(f"Best plan: {made.best}")
-    use, yaml, python, link = st.columns([5, 3, 3, 4], vertical_alignment="center")
-    if use.button("Use it on the Search page", type="primary", key=_KEY + "use"):
-        app_state.update("the tuned plan", plan=made.best)
-        app_state.message("The tuned plan is the shared plan now; Undo takes it back.")
-        st.switch_page(app_state.page_of(""))
-    yaml.download_button("As YAML", made.to_yaml(), "plan.yaml", key=_KEY + "yaml", on_click="ignore")
-    python.download_button("As Python", made.to_python(), "plan.py", key=_KEY + "python", on_click="ignore")
-    link.html(
-        f'<a class="wb-button" href="{escape(jobs.search_link("", made.best))}" target="_self">Search with it (link)</a>'
-    )
+    st.text(f"Best plan on all queries: {made.best}")
+    _take(corpus, made, better)
     curve, bars = st.columns(2)
     with curve:
         _curves(made)
     with bars:
-        _bars(made)
+        board = Leaderboard((made.before, made.after))
+        if made.best_index == 0:
+            st.caption("The plan that you have is the best one tried.")
+        else:
+            frame = made.before.wins(made.after, made.measure)
+            drawn = wins_figure(frame, made.measure, ("the plan now", "the best plan"))
+            controls.chart(drawn, _KEY + "wins", "Queries won and lost by the best plan.")
+    if made.best_index:
+        standings.queries(corpus, board, 1, made.measure, ("the plan now", "the best plan"), _KEY)
     columns = ("mean", "difference", "wins", "losses", "ties", "p_holm", "changes")
-    st.dataframe(made.frame(50).select(columns), key=_KEY + "table", hide_index=True)
+    frame = made.frame(50).select(columns)
+    frame = frame.with_columns(frame["changes"].map_elements(_named, return_dtype=frame["changes"].dtype))
+    st.dataframe(frame, key=_KEY + "table", hide_index=True)
     st.caption("Means on the training queries, best first; p_holm is corrected for the number of plans.")
+
+
+def _take(corpus: Corpus, made: Sweep, better: bool) -> None:
+    """What to do with the best plan: use it where the verdict says that it is better, else look at it beside the current one."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if better:
+            if st.button("Use it on the Search page", type="primary", key=_KEY + "use"):
+                app_state.update("the tuned plan", plan=made.best)
+                app_state.message("The tuned plan is the shared plan now; Undo takes it back.")
+                st.switch_page(app_state.page_of(""))
+        elif made.best_index and st.button("Look at both on the Search page", key=_KEY + "both"):
+            standings.show_both(made.baseline, made.best)
+        st.download_button("Download as YAML", made.to_yaml(), "plan.yaml", key=_KEY + "yaml", on_click="ignore")
+        st.download_button("Download as Python", made.to_python(), "plan.py", key=_KEY + "python", on_click="ignore")
+
+        by = resources.person()
+
+        def report() -> str:
+            return Snapshot.of(made, note=f"Tuning on {made.before.judgments.name}", corpus=corpus, by=by).html()
+
+        st.download_button(
+            "Download report (HTML)", report, "tuning.html", "text/html", key=_KEY + "html", on_click="ignore"
+        )
+
+
+def _named(changes: str) -> str:
+    """What differs from the baseline, with the settings' names as the sidebar has them."""
+    pairs = (word.partition("=") for word in changes.split(" "))
+    return "; ".join(f"{title_of(name)} {value}".strip() for name, _, value in pairs)
 
 
 @st.fragment
@@ -186,48 +247,18 @@ def _curves(made: Sweep) -> None:
     if not moving:
         st.caption("Nothing that the best plan reads took more than one value.")
         return
-    field = st.selectbox("x axis", moving, key=_KEY + "curve", help="The other settings stay as in the best plan.")
-    drawn = sensitivity_figure(lines[field], field, made.measure, made.beside(field))
+    help = "The other settings stay as in the best plan."
+    field = st.selectbox("x axis", moving, format_func=title_of, key=_KEY + "curve", help=help)
+    drawn = sensitivity_figure(lines[field], title_of(field), made.measure, made.beside(field))
     controls.chart(drawn, _KEY + "curve.chart")
     st.caption(
         "The curve has the other settings of the best plan; the current and the default plan are at their own figures."
     )
     others = [f for f in moving if f != field]
     if others:
-        other = st.selectbox("y axis", others, key=_KEY + "heat")
-        controls.chart(heat_figure(made.heat(field, other), made.measure), _KEY + "heat.chart")
-
-
-def _bars(made: Sweep) -> None:
-    if made.best_index == 0:
-        st.caption("The plan that you have is the best one tried.")
-        return
-    frame = made.before.wins(made.after, made.measure)
-    win_bars(frame, made.measure, ("the plan now", "the best plan"), (made.baseline, made.best), "tune")
-
-
-def win_bars(frame: Any, measure: str, names: tuple[str, str], plans: tuple[Plan, Plan], page: str) -> None:
-    """Sorted bars of queries won and lost, and the queries as links to the Search page under both plans; a bar that is
-    clicked shows its query alone.
-    """
-    key = f"{controls.PREFIX}{page}.wins"
-    event = st.plotly_chart(wins_figure(frame, measure, names), key=key, config=controls.PLOT, on_select="rerun")
-    chosen = [p["customdata"][0] for p in getattr(event, "selection", {}).get("points", []) if p.get("customdata")]
-    moved = [r for r in frame.iter_rows(named=True) if abs(r["difference"]) > 1e-12]
-    first = [r for r in moved if r["query_id"] in chosen]
-    for row in first[:1]:
-        query = row["query"] or row["query_id"]
-        link = escape(jobs.search_link(query, *plans))
-        st.html(f'<a class="wb-button" href="{link}">Open under both plans: {visible(plain(query, 90))}</a>')
-    if not first and moved:
-        st.caption("Click a bar to open its query under both plans.")
-    shown = first or (moved[: _ROWS // 2] + moved[max(_ROWS // 2, len(moved) - _ROWS // 2) :])
-    rows = []
-    for row in shown:
-        query = row["query"] or row["query_id"]
-        numbers = (f"{row['difference']:+.3f}", f"{row['first']:.3f}", f"{row['second']:.3f}")
-        rows.append((*numbers, tables.link(jobs.search_link(query, *plans), query)))
-    st.html(tables.table(("difference", *names, "query"), rows, range(3)))
+        other = st.selectbox("y axis", others, format_func=title_of, key=_KEY + "heat")
+        heat = made.heat(field, other).rename({name: title_of(name) for name in (field, other)})
+        controls.chart(heat_figure(heat, made.measure), _KEY + "heat.chart")
 
 
 # --- the sliders ----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,47 @@
+"""What a sweep will cost: how many plans it tries, and about how many seconds, before it runs.
+
+One query is asked, twice so that the second time finds everything loaded, and the rest follows from the counts: each query is
+asked once for each way to retrieve that the plans have, and fused once a plan.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from workbench.evaluate.grid import Space
+from workbench.evaluate.pool import Pool
+from workbench.evaluate.sweep import plans_of
+
+_ONCE, _FUSED = 0.5, 1.6e-5
+"""Seconds of a sweep however small, and of one plan on one query (1,000 plans on 300 queries: some five)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a sweep will try. `skipped`: Combinations that are no plan."""
+
+    plans: int
+    queries: int
+    seconds: float
+    skipped: int = 0
+
+    @property
+    def words(self) -> str:
+        """`48 plans on 225 queries, about 4 s`."""
+        left = f"{self.seconds:.0f} s" if self.seconds < 90 else f"{self.seconds / 60:.0f} min"
+        return f"{self.plans:,} plans on {self.queries:,} queries, about {left}"
+
+
+def outlook(pool: Pool, space: Space, search: str = "grid", trials: int = 100, seed: int = 0) -> Outlook:
+    """How many plans of a space a sweep tries over a pool's queries, and about how long. Raises PlanError, UsageError."""
+    combinations = list(space.combinations() if search == "grid" else space.drawn(trials, seed))
+    plans, skipped = plans_of(space, space.base, combinations)
+    needs, _ = pool.needs(plans)
+    first = next(iter(needs.values()))
+    for _ in range(2):
+        begun = time.perf_counter()
+        pool.ask(pool.topics[0], first, {})
+        asked = time.perf_counter() - begun
+    seconds = _ONCE + len(pool) * (len(needs) * asked + len(plans) * _FUSED)
+    return Outlook(len(plans), len(pool), seconds, sum(skipped.values()))
