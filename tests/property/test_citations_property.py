@@ -10,7 +10,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import file_makers as make
@@ -18,6 +18,7 @@ import pytest
 from file_makers import count_words, cut_file, found, pdf
 from hypothesis import given
 from hypothesis import strategies as st
+from odf import opendocument
 from trials import trials
 
 from workbench import guide
@@ -87,119 +88,79 @@ def check(made: Sequence[Chunk], original: Original) -> None:
             position = there.index(word, position) + 1
 
 
+def flat(package: bytes) -> bytes:
+    """A packaged OpenDocument file as the one XML file that its program would save it as."""
+    return bytes(opendocument.load(io.BytesIO(package)).xml())
+
+
+def odt(before: list[str], rows: list[list[str]], after: list[str]) -> bytes:
+    return make.odt([(int(n % 3 == 0), p) for n, p in enumerate(before)], rows, [(0, p) for p in after])
+
+
+TEXT_FILES: dict[str, Callable[[list[str], list[list[str]], list[str]], bytes]] = {
+    "docx": lambda before, rows, after: make.docx(
+        [("" if n % 4 else "Heading 1", p) for n, p in enumerate(before)], rows, after
+    ),
+    "odt": odt,
+    "fodt": lambda *parts: flat(odt(*parts)),
+}
+
+
 @pytest.mark.slow
 @CHECK
 @given(PARAGRAPHS, st.lists(st.lists(SENTENCE, min_size=2, max_size=2), max_size=8), PARAGRAPHS)
-def test_word(tmp_path, before, rows, after):
-    """Through python-docx: paragraphs outside of tables, and rows, in the order of the body; a chunk may hold both."""
-    import docx
-
-    data = make.docx([("Heading 1" if n % 4 == 0 else "", p) for n, p in enumerate(before)], rows, after)
-    original: Original = []
-    paragraphs = tables = 0
-    for item in docx.Document(io.BytesIO(data)).iter_inner_content():
-        if isinstance(item, docx.table.Table):
-            tables += 1
-            original += [
-                ({"table": tables, "row": n}, " ".join(c.text for c in row.cells)) for n, row in enumerate(item.rows, 1)
-            ]
-        else:
-            paragraphs += 1
-            original.append(({"paragraph": paragraphs}, item.text))
-    check(chunks(tmp_path, "a.docx", data), original)
+@pytest.mark.parametrize("kind", TEXT_FILES)
+def test_texts_with_a_table(tmp_path, kind, before, rows, after):
+    """Paragraphs, headings too, are counted outside of tables, and rows inside them; a chunk may hold both."""
+    original: Original = [
+        *(({"paragraph": n}, words) for n, words in enumerate(before, 1)),
+        *(({"table": 1, "row": n}, " ".join(row)) for n, row in enumerate(rows, 1)),
+        *(({"paragraph": n}, words) for n, words in enumerate(after, len(before) + 1)),
+    ]
+    check(chunks(tmp_path, f"a.{kind}", TEXT_FILES[kind](before, rows, after)), original)
 
 
-@CHECK
-@given(st.lists(st.tuples(SENTENCE, SENTENCE, st.one_of(st.just(""), SENTENCE)), min_size=1, max_size=5))
-def test_slides(tmp_path, slides):
-    import pptx
+def ods(sheets: dict[str, list[list[str | None]]]) -> bytes:
+    return make.ods({name: [[cell or "" for cell in row] for row in rows] for name, rows in sheets.items()})
 
-    data = make.pptx(slides)
-    original: Original = []
-    for n, slide in enumerate(pptx.Presentation(io.BytesIO(data)).slides, 1):
-        original.append(({"slide": n}, "\n".join(s.text_frame.text for s in slide.shapes if s.has_text_frame)))
-        if slide.has_notes_slide:
-            original.append(({"slide": n, "part": "notes"}, slide.notes_slide.notes_text_frame.text))
-    made = chunks(tmp_path, "a.pptx", data)
-    check(made, original)
-    assert all(re.fullmatch(r"slide=\d+(&part=notes)?", chunk.locator) for chunk in made)
+
+WORKBOOKS = {"xlsx": make.xlsx, "xls": make.xls, "ods": ods, "fods": lambda sheets: flat(ods(sheets))}
 
 
 @CHECK
 @given(st.dictionaries(NAMES, ROWS, min_size=1, max_size=3))
-def test_sheets(tmp_path, sheets):
-    """Through openpyxl; rows that are empty are counted, and no chunk holds rows of two sheets."""
-    import openpyxl
-
-    data = make.xlsx({name: [["start"], *rows] for name, rows in sheets.items()})
+@pytest.mark.parametrize("kind", WORKBOOKS)
+def test_workbooks(tmp_path, kind, sheets):
+    """Rows that are empty are counted, and no chunk holds rows of two sheets."""
+    whole = {name: [["start"], *rows] for name, rows in sheets.items()}
     original: Original = [
-        (
-            {"sheet": sheet.title, "row": n},
-            " ".join([sheet.title if n == 1 else "", *(str(c.value or "") for c in row)]),
-        )
-        for sheet in openpyxl.load_workbook(io.BytesIO(data))
-        for n, row in enumerate(sheet.rows, 1)
+        ({"sheet": name, "row": n}, " ".join([name if n == 1 else "", *(cell or "" for cell in row)]))
+        for name, rows in whole.items()
+        for n, row in enumerate(rows, 1)
     ]
-    made = chunks(tmp_path, "a.xlsx", data)
+    made = chunks(tmp_path, f"a.{kind}", WORKBOOKS[kind](whole))
     check(made, original)
     assert not any("..sheet=" in chunk.locator for chunk in made)
 
 
-@CHECK
-@given(PARAGRAPHS, st.lists(st.lists(SENTENCE, min_size=2, max_size=2), max_size=6), PARAGRAPHS)
-def test_opendocument(tmp_path, before, rows, after):
-    """Through odfpy: paragraphs and headings are counted together, tables and their rows apart."""
-    from odf import teletype
-    from odf.opendocument import load
-
-    data = make.odt([(1 if n % 3 == 0 else 0, p) for n, p in enumerate(before)], rows, [(0, p) for p in after])
-    original: Original = []
-    counted = 0
-    for block in load(io.BytesIO(data)).text.childNodes:
-        if block.tagName == "table:table":
-            own = [node for node in block.childNodes if node.tagName == "table:table-row"]
-            original += [
-                ({"table": 1, "row": n}, " ".join(teletype.extractText(cell) for cell in row.childNodes))
-                for n, row in enumerate(own, 1)
-            ]
-        else:
-            counted += 1
-            original.append(({"paragraph": counted}, teletype.extractText(block)))
-    check(chunks(tmp_path, "a.odt", data), original)
-
-
-@CHECK
-@given(st.dictionaries(NAMES, ROWS, min_size=1, max_size=3))
-def test_opendocument_sheets(tmp_path, sheets):
-    from lxml import etree
-
-    data = make.ods({name: [["start"], *([c or "" for c in row] for row in rows)] for name, rows in sheets.items()})
-    with zipfile.ZipFile(io.BytesIO(data)) as package:
-        tree = etree.fromstring(package.read("content.xml"))
-    original: Original = []
-    for table in tree.iter("{*}table"):
-        name = next(value for key, value in table.attrib.items() if key.endswith("}name"))
-        for n, row in enumerate(table.iter("{*}table-row"), 1):
-            original.append(({"sheet": name, "row": n}, (name if n == 1 else "") + " ".join(["", *row.itertext(), ""])))
-    check(chunks(tmp_path, "a.ods", data), original)
+DECKS: dict[str, Callable[[list[tuple[str, str, str]]], bytes]] = {
+    "pptx": make.pptx,
+    "ppt": lambda slides: make.ppt(slides, before=[("gone", "away", "")]),
+    "odp": make.odp,
+    "fodp": lambda slides: flat(make.odp(slides)),
+}
 
 
 @CHECK
 @given(st.lists(st.tuples(SENTENCE, SENTENCE, st.one_of(st.just(""), SENTENCE)), min_size=1, max_size=5))
-def test_opendocument_slides(tmp_path, slides):
-    from odf import draw, presentation, teletype
-    from odf.opendocument import load
-
-    data = make.odp(slides)
+@pytest.mark.parametrize("kind", DECKS)
+def test_slides(tmp_path, kind, slides):
     original: Original = []
-    for n, page in enumerate(load(io.BytesIO(data)).getElementsByType(draw.Page), 1):
-        frames = [node for node in page.childNodes if node.tagName == "draw:frame"]
-        original.append(({"slide": n}, "\n".join(teletype.extractText(frame) for frame in frames)))
-        original += [
-            ({"slide": n, "part": "notes"}, teletype.extractText(notes))
-            for notes in page.getElementsByType(presentation.Notes)
-        ]
-    check(chunks(tmp_path, "a.odp", data), original)
+    for n, (title, body, notes) in enumerate(slides, 1):
+        original += [({"slide": n}, f"{title}\n{body}"), ({"slide": n, "part": "notes"}, notes)]
+    made = chunks(tmp_path, f"a.{kind}", DECKS[kind](slides))
+    check(made, original)
+    assert all(re.fullmatch(r"slide=\d+(&part=notes)?", chunk.locator) for chunk in made)
 
 
 @CHECK
@@ -317,29 +278,6 @@ def test_records(tmp_path, texts, array):
     for (document, own), row in zip(read(tmp_path, name, data.encode()), rows, strict=True):
         assert document.path == f"{name}#{row['id']}"
         _in_lines(own, row["text"])
-
-
-@CHECK
-@given(PARAGRAPHS)
-@pytest.mark.parametrize("kind", ["fodt", "fods", "fodp"])
-def test_flat_opendocument(tmp_path, kind, paragraphs):
-    text = [f"<text:p>{words}</text:p>" for words in paragraphs]
-    rows = "".join(f"<table:table-row><table:table-cell>{p}</table:table-cell></table:table-row>" for p in text)
-    pages = "".join(f"<draw:page><draw:frame>{p}</draw:frame></draw:page>" for p in text)
-    name, body, place = {
-        "fodt": ("text", "".join(text), "paragraph"),
-        "fods": ("spreadsheet", f'<table:table table:name="S">{rows}</table:table>', "row"),
-        "fodp": ("presentation", pages, "slide"),
-    }[kind]
-    spaces = " ".join(f'xmlns:{n}="urn:oasis:names:tc:opendocument:xmlns:{n}:1.0"' for n in ("office", "text", "table"))
-    data = (
-        f'<office:document {spaces} xmlns:draw="d" office:mimetype="application/vnd.oasis.opendocument.{name}">'
-        f"<office:body><office:{name}>{body}</office:{name}></office:body></office:document>"
-    )
-    first = {"sheet": "S"} if kind == "fods" else {}
-    title = "S " if kind == "fods" else ""
-    original = [({**first, place: n}, (title if n == 1 else "") + words) for n, words in enumerate(paragraphs, 1)]
-    check(chunks(tmp_path, f"a.{kind}", data.encode("utf-8")), original)
 
 
 @CHECK
@@ -467,31 +405,6 @@ def test_old_word_files(tmp_path, paragraphs, rows):
 
 
 @CHECK
-@given(st.dictionaries(NAMES, ROWS, min_size=1, max_size=3))
-def test_old_workbooks(tmp_path, sheets):
-    whole = {name: [["start"], *rows] for name, rows in sheets.items()}
-    original: Original = [
-        ({"sheet": name, "row": n}, " ".join([name if n == 1 else "", *(cell or "" for cell in row)]))
-        for name, rows in whole.items()
-        for n, row in enumerate(rows, 1)
-    ]
-    made = chunks(tmp_path, "a.xls", make.xls(whole))
-    check(made, original)
-    assert not any("..sheet=" in chunk.locator for chunk in made)
-
-
-@CHECK
-@given(st.lists(st.tuples(SENTENCE, SENTENCE, st.one_of(st.just(""), SENTENCE)), min_size=1, max_size=5))
-def test_old_slides(tmp_path, slides):
-    original: Original = []
-    for n, (title, body, notes) in enumerate(slides, 1):
-        original += [({"slide": n}, f"{title}\n{body}"), ({"slide": n, "part": "notes"}, notes)]
-    made = chunks(tmp_path, "a.ppt", make.ppt(slides, before=[("gone", "away", "")]))
-    check(made, original)
-    assert all(re.fullmatch(r"slide=\d+(&part=notes)?", chunk.locator) for chunk in made)
-
-
-@CHECK
 @given(SENTENCE, PARAGRAPHS, PARAGRAPHS, PARAGRAPHS)
 def test_outlook_messages(tmp_path, subject, body, inner, attached):
     """A message that is attached, and a file attached to that, are documents with places of their own."""
@@ -510,14 +423,10 @@ FORMATS = {
     "text, Markdown, reStructuredText, LaTeX, Org, AsciiDoc, source code": test_texts,
     "JSON": test_records,
     "PDF": test_pdf_pages,
-    "DOCX": test_word,
-    "ODT": test_opendocument,
-    "FODT, FODP, FODS": test_flat_opendocument,
+    "DOCX, ODT, FODT": test_texts_with_a_table,
     "RTF": test_rtf,
-    "PPTX": test_slides,
-    "ODP": test_opendocument_slides,
-    "XLSX": test_sheets,
-    "ODS": test_opendocument_sheets,
+    "PPTX, PPT, ODP, FODP": test_slides,
+    "XLSX, XLS, ODS, FODS": test_workbooks,
     "CSV, TSV, delimited text": test_tables,
     "EML": test_mail_and_what_is_attached,
     "MHT": test_pages_saved_as_messages,
@@ -530,8 +439,6 @@ FORMATS = {
     "ZIP, TAR, gzip, bzip2, xz": test_members_of_archives,
     "HTML": test_pages,
     "DOC": test_old_word_files,
-    "PPT": test_old_slides,
-    "XLS": test_old_workbooks,
     "MSG": test_outlook_messages,
     "JSONL, a JSON array of objects with `text`, BEIR folders": test_records,
 }

@@ -22,6 +22,7 @@ from workbench.indexing import remove
 from workbench.indexing.preview import Action
 from workbench.ingest.rules import parse_rules
 from workbench.records import EncoderIdentity, FileStatus, Progress
+from workbench.saved.jobs import list_jobs
 from workbench.store import generations
 from workbench.store.generations import Layout
 from workbench.store.reader import open_generation
@@ -345,9 +346,9 @@ def test_watching_follows_changes_until_ctrl_c(notes, tmp_path):
         (corpus / "corpus.yaml").unlink()
         _wait(lambda: found("giraffe") == 1)
         (corpus / "corpus.yaml").write_text("exclude: [new.md]\n")
-        _wait(lambda: found("giraffe") == 0)
+        _wait(lambda: found("giraffe") == 0 and list_jobs(corpus)[0].state == "done")
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(30) == 0, log.read_text()
         assert "Stopped watching" in log.read_text()
     finally:
         process.kill()

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from file_makers import chunks_of, docx, epub, found, odp, ods, odt, pptx, read, saved, where, xlsx, zipped
+from file_makers import chunks_of, docx, epub, found, ods, odt, pptx, read, saved, where, xlsx, zipped
 from odf import chart, draw, style, table, text
-from odf.opendocument import OpenDocumentChart, OpenDocumentPresentation, OpenDocumentText, load
+from odf.opendocument import OpenDocumentChart, OpenDocumentPresentation, OpenDocumentText
 
 from workbench.ingest import FileRules, ReadError, read_documents
 from workbench.ingest.readers.package import formatted, plain_number
@@ -461,11 +461,6 @@ def test_a_page_that_word_saved_in_one_file_is_read_whatever_its_name(tmp_path):
 TABLE = [["", "Tons"], ["East", "1.5"], ["West", "2.5"]]
 
 
-def flat(package: bytes) -> bytes:
-    """A packaged file as the one XML file that its program would save it as."""
-    return bytes(load(io.BytesIO(package)).xml())
-
-
 def packed(document: Any) -> bytes:
     stream = io.BytesIO()
     document.write(stream)
@@ -507,20 +502,6 @@ def deck_with(inner: Any) -> bytes:
     frame.addElement(draw.Object(href=deck.addObject(inner)))
     page.addElement(frame)
     return packed(deck)
-
-
-@pytest.mark.parametrize(
-    ("name", "package"),
-    [
-        ("a.fodt", odt([(1, "Ropes"), (0, "Splice them.")], [["Part", "Count"], ["rope", "12"]], [(0, "The end.")])),
-        ("a.fods", ods({"Sales": [["Item", "Price"], ["Rope", "12"]], "More": [["x", "y"]]})),
-        ("a.fodp", odp([("Winter", "It is cold.", "Say it slowly."), ("Spring", "It thaws.", "")])),
-    ],
-)
-def test_a_file_in_one_piece_is_read_as_the_package_it_stands_for(tmp_path, name, package):
-    (one,), problems = read(saved(tmp_path, name, flat(package)))
-    (whole,), _ = read(saved(tmp_path, name.replace(".f", "."), package))
-    assert (one.text, one.type, one.places, problems) == (whole.text, whole.type, whole.places, [])
 
 
 def test_one_in_one_piece_that_is_broken_is_named(tmp_path):

@@ -97,6 +97,11 @@ class Refused:
     remedy: str
 
 
+def _typed(text: str) -> str:
+    """What somebody typed as a value of a statement: half of a character is a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
 class Catalogue:
     """Lists and counts of one generation. Safe from several threads.
 
@@ -116,7 +121,7 @@ class Catalogue:
         if seen is None:
             # A path may be there twice (from two folders), so twice as many rows give enough of them nearly always.
             sql += f" LIMIT {2 * int(most)}"
-        rows = fetch(self._connection, sql, [part])
+        rows = fetch(self._connection, sql, [_typed(part)])
         return list(dict.fromkeys(path for number, path in rows if seen is None or seen[number]))[:most]
 
     def documents(
@@ -130,7 +135,7 @@ class Catalogue:
             f"SELECT number, contains(lower(d.path), lower($1)) AS held FROM {_WITH_RECORDS} WHERE held"
             f" OR contains(lower(d.title), lower($1)) ORDER BY {SORTS[sort]} {'DESC' if down else 'ASC'} NULLS LAST, number"
         )
-        columns = fetch_columns(self._connection, sql, [part])
+        columns = fetch_columns(self._connection, sql, [_typed(part)])
         numbers, held = np.asarray(columns["number"], np.int64), np.array(columns["held"], bool)
         if scope.allowed_documents is not None:
             allowed = scope.allowed_documents[numbers]
@@ -227,7 +232,7 @@ class Catalogue:
             " OR contains(lower(r.text), lower($1)) OR contains(lower(r.section), lower($1)) ORDER BY r.number"
         )
         if part:
-            columns = fetch_columns(self._connection, sql, [part])
+            columns = fetch_columns(self._connection, sql, [_typed(part)])
             numbers, by_path = np.asarray(columns["number"], np.int64), np.array(columns["by_path"], bool)
             if self._records.texts is not None:
                 more = np.setdiff1d(self._records.texts.containing(part), numbers)
