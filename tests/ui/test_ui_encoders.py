@@ -49,7 +49,7 @@ def test_the_search_page_has_a_slider_and_a_badge_for_each_encoder(open_app: Ope
 
 def cuts(at: AppTest) -> list[str]:
     """What is said under each threshold slider, from the top."""
-    return [c.value for c in at.caption if c.value.startswith("Drops ")]
+    return [c.value for c in at.caption if c.value.startswith(("Drops ", "Keeps "))]
 
 
 def test_each_encoder_has_its_own_threshold_in_any_metric(open_app: Open, both: Path) -> None:
@@ -72,7 +72,7 @@ def test_each_encoder_has_its_own_threshold_in_any_metric(open_app: Open, both: 
     at.toggle(key="wb.w.cut.vector").set_value(False)
     at = run(at)
     assert "threshold.vector=off" in at.query_params["plan"]
-    assert cuts(at)[0].startswith("Drops 0 of ")
+    assert cuts(at)[0].startswith("Keeps all ")
     at.toggle(key="wb.w.cut.vector").set_value(True)
     assert run(at).slider(key="wb.w.threshold.vector").value == 0.6
     at = open_app(both, q="retry request", plan=f"{PLAN} threshold.vector:table=0.25")

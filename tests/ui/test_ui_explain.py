@@ -128,7 +128,7 @@ def test_the_way_in_can_be_tried_here(open_app: Open, small_corpus: Path) -> Non
     at.button(key="wb.w.explain.apply").click()
     again(at)
     assert "limit=" in at.query_params["plan"]
-    assert re.search(r"<h4>Rank \d+", standing(at))
+    assert re.search(r"<h3>Rank \d+", standing(at))
     at = explain(open_app, small_corpus, q="limits -request", plan="rrf sources=keyword", target="limits.md")
     assert "which the query leaves out with -request" in standing(at)
     (link,) = re.findall(r'href="([^"]+)"[^>]*data-wb-way-in', standing(at))

@@ -16,6 +16,11 @@ from workbench.records import FEEDBACK, Label
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#8A8A8A"
+STYLE = (
+    f":root{{--wb-orange:{ORANGE};--wb-sky:{SKY};--wb-green:{GREEN};--wb-yellow:{YELLOW};--wb-blue:{BLUE};"
+    f"--wb-vermilion:{VERMILION};--wb-purple:{PURPLE}}}"
+)
+"""The palette as variables of a style sheet."""
 SOURCES: Mapping[str, str] = {"grep": ORANGE, "keyword": SKY, "vector": GREEN, FEEDBACK: BLUE}
 LABELS: Mapping[Label, str] = {Label.EXACT: ORANGE, Label.SEMANTIC: GREEN, Label.HYBRID: PURPLE, Label.STRONGEST: SKY}
 CUT = VERMILION
@@ -40,6 +45,11 @@ def source_colour(source: str) -> str:
     other = BLUE if family == "vector" else VERMILION
     pairs = zip(bytes.fromhex(base[1:]), bytes.fromhex(other[1:]), strict=True)
     return "#" + "".join(f"{round(a + (b - a) * share):02X}" for a, b in pairs)
+
+
+def faint(colour: str, share: float) -> str:
+    """A colour (`#RRGGBB`) of which a share is opaque."""
+    return f"rgba({','.join(map(str, bytes.fromhex(colour[1:])))},{share:g})"
 
 
 def figure(traces: list[dict[str, Any]], height: int, **layout: Any) -> Any:

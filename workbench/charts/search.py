@@ -29,6 +29,7 @@ from workbench.charts.layout import (
     PURPLE,
     axis,
     dots,
+    faint,
     figure,
     lying,
     name_of,
@@ -550,7 +551,7 @@ def upset_figure(lists: Mapping[str, Sequence[str]], *, most: int = 15, height: 
     bars |= {"marker": {"color": BLUE}, "customdata": hover, "hovertemplate": "%{customdata}<extra></extra>"}
     traces = [bars]
     for name in reversed(names):
-        colours = [source_colour(name.lower()) if name in group else "rgba(138,138,138,.25)" for group, _ in groups]
+        colours = [source_colour(name.lower()) if name in group else faint(GREY, 0.25) for group, _ in groups]
         said = {
             "customdata": hover,
             "hovertemplate": "%{customdata}<extra></extra>",

@@ -19,6 +19,7 @@ from workbench.charts.layout import (
     VERMILION,
     axis,
     dots,
+    faint,
     figure,
     name_of,
     row_figure,
@@ -64,7 +65,7 @@ def sensitivity_figure(
     band = {
         "mode": "lines",
         "fill": "toself",
-        "fillcolor": "rgba(0,114,178,0.15)",
+        "fillcolor": faint(BLUE, 0.15),
         "line": {"width": 0},
         "hoverinfo": "skip",
     }

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench import charts
+from workbench.charts.layout import CUT
 from workbench.errors import NeedsSearch, PlanError, UsageError, WorkbenchError
 from workbench.markup import plain, visible
 from workbench.plan import fields as plan_fields
@@ -190,7 +191,7 @@ class Explorer:
             for control in self._controls:  # a value that was refused does not stay on its slider
                 control.show(self.plan)
             # A screen reader speaks an alert at once.
-            style = "border-left:4px solid #D55E00;padding-left:8px"
+            style = f"border-left:4px solid {CUT};padding-left:8px"
             self._alert.value = f'<div role="alert" style="{style}">{visible(str(error))}</div>'
 
     def _progress(self, report: Progress) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import streamlit as st
 
+from workbench.charts.layout import STYLE
 from workbench.errors import WorkbenchError
 from workbench.markup import plain
 from workbench.ui import auth, resources, state
@@ -46,7 +47,7 @@ def tab_title(page: str, about: str) -> str:
 @functools.cache
 def css() -> str:
     sheet = _STATIC.joinpath("app.css").read_text(encoding="utf-8")
-    return f"<style>{sheet}{cards.label_rules()}</style>"
+    return f"<style>{STYLE}{sheet}{cards.label_rules()}</style>"
 
 
 @functools.cache
@@ -90,8 +91,8 @@ def run() -> None:
     about = path.rpartition("/")[2] or shown.query or shown.keywords
     title, _, purpose = PAGES[page.url_path]
     st.set_page_config(page_title=tab_title(title, about))
-    kind = "wb-page" if page.url_path else "wb-heard"  # the first page has its query there
-    st.html(f'<h1 class="{kind}">{title} <span class="wb-dim">{purpose}</span></h1>')
+    heard = "" if page.url_path else ' class="wb-heard"'  # the first page has its query there
+    st.html(f'<h1 class="wb-heard">{NAME}</h1><h2{heard}>{title} <span class="wb-dim">{purpose}</span></h2>')
     try:
         page.run()
     except WorkbenchError as exc:

@@ -132,7 +132,7 @@ class AppState:
         params |= {f"column{n}": str(c.plan) for n, c in enumerate(self.columns, 1) if c.plan is not None}
         if self.plan != plain.plan or self.plan.preset != plain.plan.preset:
             params["plan"] = str(self.plan)
-        if self.moves:
+        if self.moves or all(column.plan is not None for column in self.columns):
             params["moves"] = str(self.moves)
         if self.picture != plain.picture:
             params["picture"] = self.picture
@@ -187,6 +187,8 @@ def from_params(params: Mapping[str, str]) -> tuple[AppState, tuple[str, ...]]:
             problems.append(
                 "The address moves a column that has no plan of its own; the sidebar moves the shared plan."
             )
+    elif all(column.plan is not None for column in state.columns):  # the shared plan is in no column
+        state = replace(state, moves=1)
     if "picture" in params:
         if params["picture"] in PICTURES:
             state = replace(state, picture=params["picture"])

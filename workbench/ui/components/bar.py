@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from workbench.corpus import Corpus
 
 
+KEYS = '<button type="button" class="wb-copy wb-keys-hint" data-wb-keys="1" title="The keys (?)"><kbd>?</kbd> Keys</button>'
+
+
 def draw(corpus: Corpus | None) -> DeltaGenerator:
     """The bar without what follows the sliders; returns the place of that, for `follow`."""
     with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small", key="wb-top"):
@@ -33,6 +36,7 @@ def draw(corpus: Corpus | None) -> DeltaGenerator:
         if corpus is not None:
             live.box(corpus)
         place = st.container()
+        st.html(KEYS, width="content")
         help = "Undo the last change of a setting, the query, a deletion or a grade. Key: u"
         key, icon = controls.PREFIX + "undo", ":material/undo:"
         st.button("Undo", key=key, icon=icon, on_click=app_state.undo, help=help, type="tertiary")

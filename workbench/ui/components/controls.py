@@ -20,6 +20,7 @@ from workbench.errors import PlanError, WorkbenchError
 from workbench.plan import fields as plan_fields
 from workbench.plan.controls import Slot
 from workbench.plan.plan import Plan
+from workbench.plan.plan import preset as read_preset
 from workbench.ui import state as app_state
 from workbench.ui.components import cards
 
@@ -31,15 +32,18 @@ _AGREED = "wb.agreed"
 _MISSING = object()
 MOST_PILLS = 6
 _P = ParamSpec("_P")
+preset_of = functools.cache(read_preset)
+"""Of a name; the help of every control asks for it."""
 
 
 def help_of(name: str) -> str:
     """Help of a plan field in Markdown: its line, its bounds, its spelling, and a link to the guide."""
     field, source = plan_fields.locate(name)
-    default = plan_fields.show(field.default)
+    named = app_state.current().moved.preset
+    value = plan_fields.show(preset_of(named)[name])
     spelling = f"{field.name}.{source}" if source else field.name
     row = guide.address("reference", guide.anchor(field.name))
-    return f"{field.help} Default {default}; {field.bounds}.\n\n`{spelling}` · [Guide]({row})"
+    return f"{field.help} The preset {named} has {value}; {field.bounds}.\n\n`{spelling}` · [Guide]({row})"
 
 
 def bound(name: str, value: Any, changed: Callable[..., None], *args: Any) -> dict[str, Any]:
@@ -140,7 +144,7 @@ def lazy(label: str, name: str, help: str, icon: str | None = None) -> PopoverCo
 
 def chart(figure: Any, key: str, alt: str = "", title: str = "") -> None:
     if title:
-        st.html(f'<h4 class="wb-chart">{title}</h4>')
+        st.html(f'<h3 class="wb-chart">{title}</h3>')
     st.plotly_chart(figure, key=key, config=PLOT, alt=alt or None)
 
 

@@ -48,7 +48,7 @@ def draw(corpus: Corpus, where: str, fields: tuple[str, ...], change: Callable[[
         found, chosen = counts(corpus, where, field), [str(value) for value in values_of(where, field)]
         if len(found) < 2 and not chosen:
             continue
-        st.html(f'<h4 class="wb-chart">{TITLES[field]}</h4>')
+        st.html(f'<h3 class="wb-chart">{TITLES[field]}</h3>')
         top = max(found.values(), default=1)
         first = dict.fromkeys([*chosen, *found])
         with st.container(key=f"wb-facet-{field}", gap=None):

@@ -359,7 +359,7 @@ def _outcome(run: Status) -> str:
 
 def _ended(run: Status, path: Path, principal: Principal | None) -> None:
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.ended or run.started))
-    st.html('<h4 class="wb-chart">The last run from this page</h4>')
+    st.html('<h3 class="wb-chart">The last run from this page</h3>')
     if run.state == FAILED:
         st.html(
             cards.alert(

@@ -23,7 +23,7 @@ def report(one: Snapshot) -> None:
     """Side by side, charts, measures; all of one snapshot."""
     _searches(one)
     for sweep in one.sweeps:
-        st.html(f'<h4 class="wb-chart">Sweep of {visible(plain(", ".join(sweep.fields), 200))}</h4>')
+        st.html(f'<h3 class="wb-chart">Sweep of {visible(plain(", ".join(sweep.fields), 200))}</h3>')
         st.html(cards.note(sweep.verdict))
         st.html(cards.note(f"Best: {sweep.best}"))
     boards = boards_of(one.content)
@@ -83,4 +83,4 @@ def texts_html(found: SnapshotDiff, query: int) -> str:
         head = f"<b><bdi>{visible(plain(citation, 200))}</bdi></b> in {visible(snapshot)}"
         made.append(f'<div class="wb-changed"><p>{head}</p><div class="wb-text">{pieces}</div></div>')
     more = f'<p class="wb-msg">and {len(rows) - _MOST_TEXTS:,} more</p>' if len(rows) > _MOST_TEXTS else ""
-    return f'<h4 class="wb-chart">Texts that changed</h4>{"".join(made)}{more}' if made else ""
+    return f'<h3 class="wb-chart">Texts that changed</h3>{"".join(made)}{more}' if made else ""

@@ -59,7 +59,10 @@ def table(
 
     lines = ["".join(cell(i, value) for i, value in enumerate(row)) for row in rows]
     more = row_attributes or [""] * len(lines)
-    head = "".join(f"<th{' class=wb-num' if i in numbers else ''}>{visible(h)}</th>" for i, h in enumerate(heads))
+    head = "".join(
+        f"<th{' class=wb-num' if i in numbers else ''}>{visible(h)}</th>" if h else "<td></td>"
+        for i, h in enumerate(heads)
+    )
     body = "".join(f"<tr{own}>{line}</tr>" for own, line in zip(more, lines, strict=True))
     label = f' aria-label="{attribute(name)}"' if name else ""
     return f'<div class="wb-scroll"><table class="wb-table"{label}><tr>{head}</tr>{body}</table></div>'
@@ -75,7 +78,7 @@ def refused_html(counts: Mapping[tuple[str, str], int], listed: Sequence[Refused
     more = f'<p class="wb-msg">The first {len(rows):,} of {total:,} files.</p>' if total > len(rows) else ""
     return (
         table(("", "Reason", "Files"), reasons, (2,), "Reasons")
-        + '<h4 class="wb-chart">The files</h4>'
+        + '<h3 class="wb-chart">The files</h3>'
         + table(REFUSED, rows, name="Files that were not indexed")
         + more
     )

@@ -46,13 +46,14 @@
   }
 
   document.addEventListener("click", (event) => {
-    const button = event.target.closest && event.target.closest("[data-wb-copy],[data-wb-link],[data-wb-open],[data-wb-do]");
+    const button = event.target.closest && event.target.closest("[data-wb-copy],[data-wb-link],[data-wb-open],[data-wb-do],[data-wb-keys]");
     if (!button) return;
     const card = cardOf(button);
     if (card) remember(card);
     if (button.dataset.wbCopy !== undefined) copy(button, button.dataset.wbCopy);
     else if (button.dataset.wbLink) copy(button, window.location.href);
     else if (button.dataset.wbOpen) open(button.dataset.wbOpen);
+    else if (button.dataset.wbKeys) keys();
     else if (card && button.dataset.wbDo === "grade") grade(card, Number(button.dataset.v));
     else if (card) send({do: button.dataset.wbDo, chunk: chunkOf(card)});
   });
@@ -85,10 +86,24 @@
     if (!to) return;
     event.preventDefault();
     if (to.href === location.href) return;
+    places.set(location.href, main().scrollTop);
     history.pushState({}, "", to.href);
     window.dispatchEvent(new PopStateEvent("popstate"));
-    const main = document.querySelector('[data-testid="stMain"]');
-    if (main) main.scrollTop = 0;
+    main().scrollTop = 0;
+  });
+
+  // Back to where a link was followed: to the same height, when the page has been drawn.
+  const main = () => document.querySelector('[data-testid="stMain"]') || document.body, places = new Map();
+  window.addEventListener("popstate", (event) => {
+    const height = event.isTrusted && places.get(location.href), until = Date.now() + 10_000;
+    let ran = false;
+    const again = () => {
+      const state = document.querySelector('[data-testid="stApp"]').dataset.testScriptState;
+      ran = ran || state !== "notRunning";
+      if (ran && state === "notRunning") main().scrollTop = height;
+      else if (Date.now() < until) requestAnimationFrame(again);
+    };
+    if (height) requestAnimationFrame(again);
   });
 
   function remember(card) {

@@ -322,12 +322,12 @@ def _refused(corpus: Corpus) -> None:
 
 def _runs(corpus: Corpus) -> None:
     jobs = corpus.jobs()
-    st.html('<h4 class="wb-chart">Runs</h4>')
+    st.html('<h3 class="wb-chart">Runs</h3>')
     if jobs.is_empty():
         st.text("No run was written down yet.")
     else:
         st.dataframe(jobs, key=_KEY + "jobs", hide_index=True)
-    st.html('<h4 class="wb-chart">Generations</h4>')
+    st.html('<h3 class="wb-chart">Generations</h3>')
     if corpus.engine.records.scope(corpus.principal, None, ()).visible_documents is not None:
         st.text(f"This page has {corpus.engine.generation} open; the others are for who sees the whole corpus.")
         return

@@ -573,7 +573,7 @@ def neighbours_html(paths: Sequence[str], path: str) -> str:
             rows.append(_item(other, name, {at - 1: ' rel="prev"', at + 1: ' rel="next"'}.get(n, "")))
     more = len(names) - len(shown)
     tail = f'<p class="wb-msg">and {more:,} more in this folder</p>' if more else ""
-    return f'<h4 class="wb-chart">In the same folder</h4><ul class="wb-links">{"".join(rows)}</ul>{tail}'
+    return f'<h3 class="wb-chart">In the same folder</h3><ul class="wb-links">{"".join(rows)}</ul>{tail}'
 
 
 def _item(path: str, name: str, relation: str = "") -> str:
@@ -621,4 +621,4 @@ def facts_html(document: Document, chunks: Sequence[Chunk], copies: Sequence[str
         for n, v in (*facts.items(), *extra)
         if v
     )
-    return f'<h4 class="wb-chart">Facts</h4><table class="wb-table wb-facts-table">{rows}</table>'
+    return f'<h3 class="wb-chart">Facts</h3><table class="wb-table wb-facts-table">{rows}</table>'

@@ -279,7 +279,7 @@ def _bump(result: SearchResult, shown: Sequence[Candidate], top: int, sources: t
 
 
 def _plane(corpus: Corpus, result: SearchResult, target: Candidate | None) -> None:
-    st.html('<h4 class="wb-chart">Keyword score against similarity</h4>')
+    st.html('<h3 class="wb-chart">Keyword score against similarity</h3>')
     columns = result.candidates.columns
     keyword = next((c for c in columns if base_of(c.source) == "keyword"), None)
     vector = next((c for c in columns if base_of(c.source) == "vector"), None)
@@ -356,7 +356,7 @@ def standing(found: Explanation, state: AppState) -> str:
     added = f'<p class="wb-note">Fused score: {visible(found.sum)}</p>' if found.sum else ""
     parts = [
         f'<div class="wb-standing" role="status" data-step="{attribute(found.dropped_by)}">',
-        f'<h4>{visible(head)} <span class="wb-dim"><bdi>{name}</bdi></span></h4>',
+        f'<h3>{visible(head)} <span class="wb-dim"><bdi>{name}</bdi></span></h3>',
         f'<p class="wb-note">{visible(plain(why, 600))}</p>' if why else "",
         _sources(found.standings) + added if found.standings else "",
         *(words_table(s.source, s.words) for s in found.standings if s.words),
