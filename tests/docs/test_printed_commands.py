@@ -23,7 +23,7 @@ from workbench.cli.main import COMMANDS, main
 ROOT = Path(__file__).parents[2]
 _COMMAND = rf"(?:[A-Z_]+=\S+ )*workbench (?:{'|'.join(COMMANDS)})\b"
 _BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```", re.M | re.S)
-_PARSED_ONLY = re.compile(r"^(app|mcp|demo|table|judge machine)\b|--encoder|--watch|machine:")
+_PARSED_ONLY = re.compile(r"^(app|mcp|demo|table|judge machine)\b|--encoder|--watch|machine:|--store|--ray")
 
 PLACEHOLDERS = {
     "QUERY": "'how do retries work'", "TARGET": "docs/http.md", "JUDGMENTS": "judgments", "PATH": "docs", "PATH...": "docs",
