@@ -1,5 +1,6 @@
 """grep over a generation: passages, masks, long lines, records, Unicode, threads, and the bytes on disk."""
 
+import re
 import unicodedata
 
 import numpy as np
@@ -35,6 +36,22 @@ def test_score_and_order(tmp_path):
         ]  # fmt: skip
         assert (answer.lines, answer.files, answer.complete) == (4, 2, False)
     assert run(grep, "x y", context=0).complete
+
+
+@pytest.mark.parametrize("pattern", ["mist", "Mist", "kiss", "ask", "wind", "i", "ss", "d m", "été", "\u017fo"])
+def test_text_that_many_lines_hold(tmp_path, monkeypatch, pattern):
+    """Many blocks, matches at their borders, and letters of which one case is beyond ASCII: what Python finds line by line."""
+    monkeypatch.setattr(grep_scan, "_BLOCK_BYTES", 1 << 14)
+    words = (
+        "mist Mist mi\u017ft MIST kiss \u212ai\u017fs k ask asK a\u017fk a\u212a été so \u017fo wind is sist m".split()
+    )
+    chosen = np.random.default_rng(3).choice([*words, "\n", "\n"], (3, 9000))
+    texts = ["".join(w if w == "\n" else f"{w} " for w in own).replace(" \n", "\n").strip("\n") for own in chosen]
+    answer = run(make_grep(tmp_path, texts), pattern, context=0, depth=50_000)
+    found = [(p.path, line) for p in answer.passages for line in p.matched_lines]
+    oracle = re.compile(re.escape(pattern), re.NOFLAG if any(map(str.isupper, pattern)) else re.IGNORECASE)
+    lines = [(f"d{n:04d}.txt", at, line) for n, text in enumerate(texts) for at, line in enumerate(text.split("\n"), 1)]
+    assert sorted(found) == [(path, at) for path, at, line in lines if oracle.search(line)]
 
 
 def test_nothing_crosses_a_newline_and_empty_lines_count(tmp_path):

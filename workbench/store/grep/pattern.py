@@ -444,6 +444,8 @@ class GrepPattern:
         needs: Finds text that every match holds, over the text or, where case is ignored, over the text in small letters; or
             None where there is nothing to tell.
         exact: Whether a line that holds it matches.
+        fixed: The bytes that alone match, in small letters where case is ignored; b"" where other bytes do, too, but for the
+            Kelvin sign and the long s, which are k and s.
         program: Instructions that the pattern unfolds to.
         search: Finds the leftmost match; with whole words, the character before and after may be part of it.
         spans: Finds the leftmost match without them.
@@ -455,6 +457,7 @@ class GrepPattern:
     ignore: bool
     needs: Search | None
     exact: bool
+    fixed: bytes
     program: int
     search: Search
     spans: Search
@@ -563,7 +566,8 @@ def prepare(pattern: str, *, regex: bool, case: str, word: bool) -> GrepPattern:
         inner = f"(?:^|{RE2_SEPARATOR})({text})(?:$|{RE2_SEPARATOR})"
         spans = matcher(_compile(pattern, inner, ignore, groups=True), groups=True)
     held = reading.needs if reading is not None else ""
-    exact = reading is not None and reading.exact and not word
+    exact = reading is not None and reading.exact and not word and "\n" not in held
+    fixed = (held.lower() if ignore else held).encode() if exact and (held.isascii() or not ignore) else b""
     if ignore:
         # Of k and s a character beyond ASCII is a case too: the Kelvin sign and the long s.
         whole, held = held, max(_ONE_CASE.findall(held), key=len, default="").lower()
@@ -581,7 +585,7 @@ def prepare(pattern: str, *, regex: bool, case: str, word: bool) -> GrepPattern:
             " a word; write it next to a letter, a space or the end of the pattern"
         )
     held = "" if "\n" in held else held
-    return GrepPattern(pattern, ignore, needs, exact, plain.programsize, search, spans, note, held)
+    return GrepPattern(pattern, ignore, needs, exact, fixed, plain.programsize, search, spans, note, held)
 
 
 def _literal(text: str) -> str:

@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import copy
 import time
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, pairwise
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,8 @@ _THREADS = 2
 _AT_ONCE = 8
 _BLOCK_BYTES = 1 << 21
 _SMALL_PROGRAM = 1000
+_TWO_CASES = frozenset(b"ks")  # with the Kelvin sign and the long s, which are two bytes and three
+_SAMPLE = 1 << 17
 _DENSE = 1 << 15
 """Bytes a match: with more matches than this, threads wait for each other longer than they search."""
 
@@ -75,27 +78,65 @@ def scan(text: MappedText, documents: Ints | None, pattern: GrepPattern, most: i
     """
     blocks = _blocks(text, documents, max(1 << 14, _BLOCK_BYTES // max(1, pattern.program // _SMALL_PROGRAM)))
     deadline = time.monotonic() + MOST_SECONDS
-    found: list[int] = []
+    lines = np.zeros(0, np.int64)
     first = list(islice(blocks, 1))
-    some, dense = first, True
-    while some and len(found) < most:
-        search = partial(_scan_block, text, pattern, most - len(found))
-        for starts in map(search, some) if dense else pool.map(search, some):
-            found += starts
+    some, dense, pair = first, True, -1
+    while some and len(lines) < most:
+        search = partial(_scan_block, text, pattern, most - len(lines))
+        if pair >= 0:
+            search = partial(_scan_fixed, text, pattern, pair)
+        found = map(search, some) if dense and pair < 0 else pool.map(search, some)
+        lines = np.concatenate([lines, *found])
         if time.monotonic() > deadline:
             raise QueryError(
                 f"The pattern {pattern.source[:60]!r} takes longer than {MOST_SECONDS:g} seconds on this corpus",
                 "Use smaller repetitions, or a word that the lines must hold",
             )
         if some is first:
-            dense = len(found) * _DENSE > sum(end - start for start, end in first[0])
-        some = list(islice(blocks, 1 if dense else _AT_ONCE))
-    lines: Ints = np.searchsorted(text.line_starts, np.array(found, np.int64), side="right") - 1
+            dense = len(lines) * _DENSE > sum(end - start for start, end in first[0])
+            pair = _rarest_pair(text, pattern, first[0][0]) if dense else -1
+        some = list(islice(blocks, 1 if dense and pair < 0 else _AT_ONCE))
     return lines[:most]
 
 
-def _scan_block(text: MappedText, pattern: GrepPattern, most: int, block: Sequence[tuple[int, int]]) -> list[int]:
-    """Where matches are, one a line, in runs of bytes that are whole lines; at most `most`."""
+def _rarest_pair(text: MappedText, pattern: GrepPattern, run: tuple[int, int]) -> int:
+    """Where in fixed text the two neighbouring bytes are that a run of bytes holds least often, neither k nor s where case is
+    ignored; -1 where there are none."""
+    fixed, sample = (
+        pattern.fixed,
+        (text.lowered if pattern.ignore else text.data)[run[0] : min(run[1], run[0] + _SAMPLE)],
+    )
+    pairs = [n for n in range(len(fixed) - 1) if not (pattern.ignore and set(fixed[n : n + 2]) & _TWO_CASES)]
+    return min(pairs, key=lambda n: sample.count(fixed[n : n + 2]), default=-1)
+
+
+def _scan_fixed(text: MappedText, pattern: GrepPattern, pair: int, block: Sequence[tuple[int, int]]) -> Ints:
+    """The matching lines of a block for fixed text that many lines hold: no step of it is taken line by line."""
+    fixed, held = pattern.fixed, np.frombuffer(text.lowered if pattern.ignore else text.data, np.uint8)
+    odd: list[Ints] = []
+    found = []
+    for first, end in block:
+        data = held[first:end]
+        at = np.flatnonzero((data[:-1] == fixed[pair]) & (data[1:] == fixed[pair + 1])) + first
+        at = at[(at - pair >= first) & (at - pair + len(fixed) <= end)]
+        # Byte by byte to both sides of the pair.
+        for place in (*range(pair + 2, len(fixed)), *range(pair - 1, -1, -1)):
+            seen = held[at + (place - pair)]
+            if pattern.ignore and fixed[place] in _TWO_CASES:
+                odd.append(at[seen >= 0x80])
+            at = at[seen == fixed[place]]
+        found.append(at)
+    lines = np.unique(text.line_of(np.concatenate(found)))
+    # A character of several bytes may be a k or an s: the pattern itself tells.
+    for line in np.setdiff1d(text.line_of(np.concatenate([*odd, lines[:0]])), lines).tolist():
+        start, after = text.line_starts[line : line + 2].tolist()
+        if pattern.search(text.data, start, after - 1)[0] >= 0:
+            lines = np.append(lines, line)
+    return np.sort(lines)
+
+
+def _scan_block(text: MappedText, pattern: GrepPattern, most: int, block: Sequence[tuple[int, int]]) -> Ints:
+    """The matching lines in runs of bytes that are whole lines; at most `most`."""
     search, needs, data = pattern.search, pattern.needs, text.data
     held = text.lowered if pattern.ignore else data
     size = sum(end - first for first, end in block)
@@ -117,7 +158,7 @@ def _scan_block(text: MappedText, pattern: GrepPattern, most: int, block: Sequen
                     needs = None  # so many lines hold it that the pattern itself is the quicker one to look for
             if start >= 0:
                 found.append(start)
-    return found
+    return text.line_of(np.array(found, np.int64))
 
 
 def _blocks(text: MappedText, documents: Ints | None, block_bytes: int) -> Iterator[list[tuple[int, int]]]:
@@ -304,6 +345,8 @@ class MappedGrep:
         spans: list[Span] = []
         match = whole = (0, 0)
         size, marked = 0, set(matched)
+        held: list[bytes] = []
+        places: list[int] = []
         for line, data in enumerate(self._line_texts(document, first, last), first):
             if line > matched[0] and size > PASSAGE_CHARACTERS:
                 lines.append(ELLIPSIS)
@@ -312,8 +355,14 @@ class MappedGrep:
                 whole = text.line_span(document, line)
                 first_byte, last_byte = _first_match(data, patterns)
                 match = (whole[0] + len(data[:first_byte].decode()), whole[0] + len(data[:last_byte].decode()))
-            shown, found = _shown_line(data, patterns if line in marked else ())
-            spans += [Span(size + low, size + high) for low, high in found]
+            if len(data) <= LINE_CHARACTERS:
+                shown = data.decode()
+                if line in marked:
+                    held.append(data)
+                    places.append(size)
+            else:
+                shown, found = _shown_line(data, patterns if line in marked else ())
+                spans += [Span(size + low, size + high) for low, high in found]
             lines.append(shown)
             size += len(shown) + 1
         record = columns.holder(document, match, whole, scope.allowed)
@@ -324,7 +373,7 @@ class MappedGrep:
             start_line=first - base + 1,
             end_line=last - base + 1,
             text="\n".join(lines),
-            matches=tuple(spans),
+            matches=tuple(sorted(spans + _spans(held, places, patterns), key=lambda span: span.start)),
             matched_lines=tuple([line - base + 1 for line in matched]),
             score=float(groups.scores[number]),
             chunk_id=columns.chunk_ids.take(np.array([record]))[0],
@@ -338,6 +387,22 @@ def _first_match(data: bytes, patterns: Sequence[GrepPattern]) -> tuple[int, int
     """First and last byte of the first match in a line, of any pattern."""
     found = (pattern.spans(data, 0, len(data)) for pattern in patterns)
     return min((match for match in found if match[0] >= 0), default=(0, 0))
+
+
+def _spans(lines: Sequence[bytes], places: Sequence[int], patterns: Sequence[GrepPattern]) -> list[Span]:
+    """The matches in some lines, which are searched end to end, as characters of a text that has the lines at `places`."""
+    if not lines:
+        return []
+    whole = b"\n".join(lines)
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    found = [match for pattern in patterns for match in matches(whole, pattern.spans) if match[1] > match[0]]
+    made = []
+    for first, last in joined(found) if len(patterns) > 1 else found:
+        n = bisect_right(starts, first) - 1
+        before, match = whole[starts[n] : first], whole[first:last]
+        low = places[n] + len(before.decode())
+        made.append(Span(low, low + len(match.decode())))
+    return made
 
 
 def _shown_line(data: bytes, patterns: Sequence[GrepPattern]) -> tuple[str, list[tuple[int, int]]]:

@@ -119,6 +119,11 @@ class MappedText:
         found: Ints = np.searchsorted(self.first_lines, lines, side="right") - 1
         return found
 
+    def line_of(self, places: Ints) -> Ints:
+        """The lines in which bytes of the file are."""
+        found: Ints = np.searchsorted(self.line_starts, places, side="right") - 1
+        return found
+
     def line_span(self, document: int, line: int) -> tuple[int, int]:
         """First and last character of a line in its document's text, without its newline."""
         before, first, after = self.line_characters[[self.first_lines[document], line, line + 1]].tolist()

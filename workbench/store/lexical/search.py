@@ -22,6 +22,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, reduce
+from itertools import pairwise
 from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -126,8 +127,13 @@ def _bytes(value: Postings) -> int:
 
 
 def _lists(column: Any) -> list[NDArray[np.int32]]:
-    """A column of lists as one array a row; empty ones for NULL."""
-    return [row.values.to_numpy() if row.is_valid else np.zeros(0, np.int32) for row in column]
+    """A column of lists as one array a row; empty ones for NULL. (Arrow's own `to_numpy` loads pandas where there is one.)"""
+    made: list[NDArray[np.int32]] = []
+    for chunk in column.chunks:
+        data = chunk.values.buffers()[1]
+        values = np.frombuffer(b"" if data is None else data, np.int32)[chunk.values.offset :]
+        made += [values[start:end] for start, end in pairwise(chunk.offsets.to_pylist())]
+    return made
 
 
 def _merged(words: Sequence[_Word]) -> Postings:
