@@ -13,7 +13,6 @@ import workbench
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "workbench"
 SOURCES = {str(p.relative_to(ROOT)): p.read_text(encoding="utf-8") for p in sorted(PACKAGE.rglob("*.py"))}
-TREES = {name: ast.parse(text) for name, text in SOURCES.items()}
 BELOW_RANKING = {"errors", "records", "settings", "plan", "ranking"}
 IMPURE = {"os", "io", "pathlib", "socket", "sqlite3", "subprocess", "threading", "time", "random", "tempfile"}
 HEAVY = (
@@ -22,7 +21,7 @@ HEAVY = (
 
 
 def below(folder: str) -> Iterator[tuple[str, ast.Module]]:
-    return ((name, tree) for name, tree in TREES.items() if name.startswith(f"workbench/{folder}/"))
+    return ((name, ast.parse(text)) for name, text in SOURCES.items() if name.startswith(f"workbench/{folder}/"))
 
 
 def imported(tree: ast.Module) -> set[str]:
