@@ -62,8 +62,8 @@ def _drawing(name: str) -> Callable[[], None]:
         view = importlib.import_module(f"workbench.ui.views.{name}")
         if name in WITHOUT_CORPUS:
             view.draw()
-        else:
-            view.draw(resources.corpus_or_help())
+        elif (corpus := resources.corpus_or_help()) is not None:
+            view.draw(corpus)
 
     return draw
 

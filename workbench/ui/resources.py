@@ -187,8 +187,8 @@ def _titles(key: str, most: int, _corpus: Corpus) -> tuple[str, ...]:
     return tuple(asked)[:most]
 
 
-def corpus_or_help() -> Corpus:
-    """The open corpus; where there is none, the page offers to make one and ends."""
+def corpus_or_help() -> Corpus | None:
+    """The open corpus; where there is none, the page offers to make one: None."""
     try:
         return corpus()
     except CorpusNotFound:
@@ -197,7 +197,7 @@ def corpus_or_help() -> Corpus:
         welcome.draw()
     except WorkbenchError as exc:
         st.html(cards.alert("The corpus cannot be opened", exc.message, exc.remedy))
-    st.stop()
+    return None
 
 
 T = TypeVar("T")
