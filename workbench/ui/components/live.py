@@ -141,7 +141,10 @@ def figure(corpus: Corpus) -> None:
     if session.job is not None and not session.job.running and session.job.error is not None:
         session.failed, session.job = (plan, str(session.job.error)), None
     failed = session.failed is not None and session.failed[0] == plan
-    movable = session.live is not None or queries <= (MOST_UNASKED if plan == session.start else MOST_AT_ONCE)
+    small = (
+        0 < queries <= MOST_UNASKED if plan == session.start else queries <= MOST_AT_ONCE
+    )  # of a path it is not known
+    movable = session.live is not None or small
     try:
         ready = session.ready(plan)
         if not (ready or session.busy) and (wanted or (movable and not failed)):
