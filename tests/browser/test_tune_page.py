@@ -49,9 +49,9 @@ def _tried(page: Any, server: str, judged: Path, values: str) -> list[str]:
     return errors
 
 
-def test_the_best_plan_goes_to_the_search_page_with_its_figure(page: Any, server: str, judged: Path) -> None:
-    """A small sweep over alpha; its curve; a threshold by what it loses; the winner on the Search page, where a moved slider
-    shows the measure. No page logs an error.
+def test_a_sweep_and_a_threshold_and_the_figure_on_the_search_page(page: Any, server: str, judged: Path) -> None:
+    """A small sweep over alpha, in which nothing is better; its curve; a threshold by what it loses; on the Search page a moved
+    slider shows the measure. No page logs an error.
     """
     errors = _tried(page, server, judged, "0.1,0.5,0.9")
     expect(page.locator(".st-key-wb-w-tune-curve-chart .main-svg").first).to_be_visible()
@@ -62,7 +62,8 @@ def test_the_best_plan_goes_to_the_search_page_with_its_figure(page: Any, server
     page.get_by_role("button", name="as the threshold").click()
     expect(page.get_by_text("The shared plan cuts at angular distance")).to_be_visible()
     settled(page)
-    page.get_by_role("button", name="Look at both on the Search page").click()
+    expect(page.get_by_text("The plan that you have is the best one tried.")).to_be_visible()
+    page.get_by_role("link", name="Search").first.click()
     query = page.get_by_role("searchbox").or_(page.get_by_label("Query", exact=True)).first
     expect(query).to_be_visible()
     settled(page)

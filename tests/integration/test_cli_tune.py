@@ -40,6 +40,22 @@ def test_tune_prints_a_verdict_and_writes_the_plan(place, tmp_path):
     assert len({point["mean"] for point in data["curves"]["fusion.k"]}) == 1
 
 
+def test_figures_that_are_kept_are_the_history_of_a_check_and_a_report_is_one_page(place, tmp_path):
+    report = tmp_path / "report.html"
+    done = run(place, "eval", "--plan", "default", "--plan", "rrf", "--keep", "--html", str(report))
+    assert done.exit_code == 0, done.output
+    assert "Leaderboard on" in report.read_text(encoding="utf-8")
+    checked = run(place, "check", "--history", "--json")
+    history = json.loads(checked.output)["history"]
+    assert checked.exit_code == 0
+    last = [(row["kind"], row["plan"], row["measure"]) for row in history[-2:]]
+    assert last == [("check", "default", "nDCG@10"), ("check", "default", "R@100")]
+    assert {row["plan"] for row in history if row["kind"] == "evaluation"} == {"default", "rrf"}
+    words = ["eval", str(place / "judged.csv"), "--corpus", str(place / "corpus"), "--against", str(place / "corpus")]
+    refused = CliRunner().invoke(main, [*words, "--keep"])
+    assert (refused.exit_code, "--html and --keep are of one corpus" in refused.stderr) == (2, True)
+
+
 def test_check_against_a_baseline_or_a_floor(place, tmp_path):
     saved = tmp_path / "good.json"
     assert run(place, "check", "--save", str(saved)).exit_code == 0

@@ -179,6 +179,8 @@ def test_differences_stand_beside_the_line_of_none_and_generations_are_marked() 
     assert [t.name for t in drawn.data] == ["better", "no difference shown"]
     assert drawn.data[0].x[0] == pytest.approx(0.1)
     assert drawn.layout.shapes[0].x0 == 0
+    alike = charts.forest_figure([("b" * n + " the same end" * 9, none) for n in (1, 2)], "RR", "a")
+    assert list(alike.data[0].y) == ["0", "1"]
     at = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 3)]
     rows = {"at": at, "generation": ["1", "1", "2"], "plan": ["rrf"] * 3, "filters": [""] * 3, "kind": ["check"] * 3}
     numbers = {name: [0.1, 0.2, 0.3] for name in ("mean", "low", "high")} | {"queries": [9] * 3}

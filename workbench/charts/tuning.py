@@ -147,30 +147,36 @@ def forest_figure(differences: Sequence[tuple[str, Any]], measure: str, baseline
     """Plans against a baseline (names and `Difference`s), the first on top: the mean difference with its 95 % interval, and the
     line of no difference. What is better is green, worse vermilion, not to be told grey.
     """
+    said = "%{customdata[3]}: %{customdata[1]:.4f}<br>%{x:+.4f} (%{customdata[0]}), p %{customdata[2]}<extra></extra>"
     traces = []
     for word, colour in (("better", GREEN), ("worse", VERMILION), ("no difference shown", GREY)):
-        own = [(name, d) for name, d in differences if _word(d) == word]
+        own = [(str(n), d) for n, (_, d) in enumerate(differences) if _word(d) == word]
         ends = [
             [0.0 if math.isnan(d.low) else abs(end - d.difference) for _, d in own for end in [getattr(d, side)]]
             for side in ("high", "low")
         ]
         bars = {"type": "data", "symmetric": False, "array": ends[0], "arrayminus": ends[1], "color": colour}
-        shown = [[f"{d.low:+.3f} to {d.high:+.3f}", d.second_mean, f"{d.p:.3g}"] for _, d in own]
+        shown = [
+            [f"{d.low:+.3f} to {d.high:+.3f}", d.second_mean, f"{d.p:.3g}", name_of(differences[int(n)][0], 80)]
+            for n, d in own
+        ]
         traces.append(
             dots(
                 [d.difference for _, d in own],
-                [name_of(name) for name, _ in own],
+                [place for place, _ in own],
                 name=word,
                 marker={"color": colour, "size": 10},
                 error_x=bars,
                 customdata=shown,
-                hovertemplate="%{y}: %{customdata[1]:.4f}<br>%{x:+.4f} (%{customdata[0]}), p %{customdata[2]}<extra></extra>",
+                hovertemplate=said,
             )
         )
     along = {"title": {"text": f"{name_of(measure)} minus that of {name_of(baseline)}"}, "zeroline": False}
     made = row_figure([t for t in traces if t["x"]], len(differences), None, along, room=34)
-    names = [name_of(name) for name, _ in differences]
-    return made.update_layout(shapes=[upright(0.0, GREY)], yaxis={"categoryorder": "array", "categoryarray": names})
+    places = [str(n) for n in range(len(differences))]  # of two plans the labels may be cut to the same
+    names = {"tickvals": places, "ticktext": [name_of(name) for name, _ in differences]}
+    rows = {"categoryorder": "array", "categoryarray": places, **names}
+    return made.update_layout(shapes=[upright(0.0, GREY)], yaxis=rows)
 
 
 def _word(d: Any) -> str:

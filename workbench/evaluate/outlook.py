@@ -1,7 +1,8 @@
 """What a sweep will cost: how many plans it tries, and about how many seconds, before it runs.
 
 One query is asked, twice so that the second time finds everything loaded, and the rest follows from the counts: each query is
-asked once for each way to retrieve that the plans have, and fused once a plan.
+asked once for each way to retrieve that the plans have, and fused once a plan, all together but for plans that only the search's
+own code can rank (a reranker, feedback).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import time
 from dataclasses import dataclass
 
 from workbench.evaluate.grid import Space
-from workbench.evaluate.pool import Pool
+from workbench.evaluate.pool import Pool, one_by_one, ranking_of
 from workbench.evaluate.sweep import plans_of
 
 _ONCE, _FUSED = 0.5, 1.6e-5
@@ -41,7 +42,12 @@ def outlook(pool: Pool, space: Space, search: str = "grid", trials: int = 100, s
     first = next(iter(needs.values()))
     for _ in range(2):
         begun = time.perf_counter()
-        pool.ask(pool.topics[0], first, {})
+        pooled = pool.ask(pool.topics[0], first, {})
         asked = time.perf_counter() - begun
-    seconds = _ONCE + len(pool) * (len(needs) * asked + len(plans) * _FUSED)
+    slow = [plan for plan in plans if pooled is not None and one_by_one(pooled, plan)]
+    begun = time.perf_counter()
+    if slow and pooled is not None:
+        ranking_of(pool.engine, pooled, slow[0], 10)
+    alone = time.perf_counter() - begun
+    seconds = _ONCE + len(pool) * (len(needs) * asked + len(plans) * _FUSED + len(slow) * alone)
     return Outlook(len(plans), len(pool), seconds, sum(skipped.values()))
