@@ -51,12 +51,7 @@ class GivenDocument:
 
 
 def build_given(
-    corpus: Path,
-    root: str,
-    documents: Iterable[GivenDocument],
-    identity: EncoderIdentity,
-    tell: ProgressCallback,
-    store: str = "",
+    corpus: Path, root: str, documents: Iterable[GivenDocument], identity: EncoderIdentity, tell: ProgressCallback
 ) -> Built:
     """Build and publish a generation of a new corpus."""
     corpus.mkdir(parents=True, exist_ok=True)
@@ -78,9 +73,7 @@ def build_given(
                 staging.flush()
             finally:
                 staging.close()
-            built = build_generation(
-                corpus, staging.path, None, {vector_key(identity): (identity, journal)}, tell, store=store
-            )
+            built = build_generation(corpus, staging.path, None, {vector_key(identity): (identity, journal)}, tell)
             forget(journal, built.text_hashes, 0)
         finally:
             generations.clean(corpus)

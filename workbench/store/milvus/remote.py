@@ -11,10 +11,11 @@ Failures of the server are `SourceUnavailable`: a search says which source could
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,7 @@ def store_uri(given: str | None = None) -> str:
 
 def _client(uri: str) -> Any:
     """The client of an address, one a process. Raises SourceUnavailable, UsageError."""
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # else it writes of its pings to stderr
     try:
         from pymilvus import MilvusClient
     except ImportError as exc:
@@ -100,7 +102,7 @@ class Remote:
         try:
             here = "://" not in self.uri  # milvus-lite makes its index when it is first asked
             patience = max(seconds, _WRITING_SECONDS) if here or method in _WRITING else seconds
-            return getattr(_client(self.uri), method)(*given, timeout=patience, **more)
+            return self._asked(getattr(_client(self.uri), method), given, timeout=patience, **more)
         except (SourceUnavailable, UsageError):
             raise
         except Exception as exc:
@@ -108,6 +110,16 @@ class Remote:
             if time.monotonic() - started >= 0.9 * seconds:
                 _gone[self.uri] = time.monotonic() + _REST_SECONDS, reason
             raise self._unavailable(reason) from exc
+
+    def _asked(self, method: Callable[..., Any], given: Sequence[Any], **more: Any) -> Any:
+        try:
+            return method(*given, **more)
+        except Exception as exc:
+            # What a file of milvus-lite, or a server that was started again, holds has to be loaded before it is asked.
+            if method.__name__ not in ("query", "search") or "load" not in str(exc):
+                raise
+            _client(self.uri).load_collection(given[0], timeout=more["timeout"])
+            return method(*given, **more)
 
     def _unavailable(self, reason: str) -> SourceUnavailable:
         remedy = "Start it, or correct the setting store; a search in a few seconds asks it again"
