@@ -41,7 +41,7 @@ VALUES = {
     "shlex.quote(missing[0])": "docs/old.md", "shlex.quote(str(built.corpus))": "my.corpus",
     "shlex.quote(plain(str(resources.corpus_path()), 300))": "my.corpus",
     "shlex.quote(plain(str(path), 300))": "my.corpus", "shlex.quote(str(corpus))": "my.corpus",
-    "shlex.quote(str(path))": "my.corpus",
+    "shlex.quote(str(path))": "my.corpus", "to": "docs",
 }  # fmt: skip
 """The expressions that messages put into their commands -> the value here."""
 

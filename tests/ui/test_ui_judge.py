@@ -14,7 +14,7 @@ from workbench.errors import JudgmentError
 from workbench.judgments.exchange import import_judgments
 from workbench.records import Progress
 from workbench.ui import jobs
-from workbench.ui.views.judge import Choice, Round
+from workbench.ui.rounds import Choice, Round
 
 Open = Callable[..., AppTest]
 KEY = "wb.w.judge."
@@ -51,47 +51,62 @@ def start(open_app: Open, corpus: Path, *queries: str) -> AppTest:
     return press(at, "start")
 
 
-def test_a_set_is_added_to_renamed_and_deleted(open_app: Open, corpus: Path) -> None:
-    with wb.open_corpus(corpus) as opened:
-        opened.judging.sets.create("tea", ["boil water"])
-        opened.judging.sets.create("other", ["kettle"])
-    at = judge(open_app, corpus)
-    at.selectbox(key=KEY + "set").set_value("tea")
-    run(at)
-    assert "no query to add" in "".join(bodies(press(at, "add.add")))
-    at.text_area(key=KEY + "add.lines").set_value("boil water\nretry pause\n")
-    assert "1 of 2 queries are new in the set tea" in "".join(bodies(press(at, "add.add")))
-    at.text_input(key=KEY + "rename.name").set_value("other")
-    assert "There is a query set" in "".join(b for b in bodies(press(at, "rename.rename")) if "wb-alert" in b)
-    at.text_input(key=KEY + "rename.name").set_value("hot drinks")
-    at = press(at, "rename.rename")
-    assert at.selectbox(key=KEY + "set").value == "hot drinks"
-    assert "hot drinks (2 queries, 0 judgments)" in at.selectbox(key=KEY + "set").options
-    assert at.button(key=KEY + "delete.delete").disabled
-    at.checkbox(key=KEY + "delete.sure.hot drinks").check()
-    run(at)
-    at = press(at, "delete.delete")
-    assert at.selectbox(key=KEY + "set").options == ["other (1 query, 0 judgments)"]
-    assert not at.checkbox(key=KEY + "delete.sure.other").value
+def sets(open_app: Open, corpus: Path, **params: str) -> AppTest:
+    return page(open_app, corpus, "queries", **params)
 
 
-def test_without_a_set_it_offers_to_make_one(open_app: Open, corpus: Path) -> None:
-    at = judge(open_app, corpus)
+def submit(at: AppTest, label: str, number: int = 0) -> AppTest:
+    """Press the button of a form."""
+    [b for b in at.button if b.label == label][number].click()
+    return run(at)
+
+
+def test_a_set_is_added_to_described_renamed_and_deleted(open_app: Open, corpus: Path) -> None:
+    """A set just made is the one shown and the active one; a deletion and a name are undone."""
+    at = sets(open_app, corpus)
     assert "There is no query set yet" in all_text(at)
-    at.text_input(key=KEY + "typed.name").set_value("mine")
-    at.text_area(key=KEY + "typed.lines").set_value("boil water\n\nretry pause\n")
-    at = press(at, "typed.make")
-    assert at.selectbox(key=KEY + "set").options == ["mine (2 queries, 0 judgments)"]
+    at.text_input(key="wb.w.queries.typed.name").set_value("mine")
+    assert "Give it at least one query" in "".join(bodies(submit(at, "Create")))
+    at.text_area(key="wb.w.queries.typed.lines").set_value("boil water\n\nretry pause\n")
+    submit(at, "Create")
     assert "The set mine has 2 queries" in "".join(bodies(at))
+    at.text_input(key="wb.w.queries.typed.name").set_value("tea")
+    at.text_area(key="wb.w.queries.typed.lines").set_value("kettle\n")
+    submit(at, "Create")
+    assert at.selectbox(key="wb.w.queries.set").value == "tea"
+    assert at.query_params["set"] == "tea"
+    assert "no query to add" in "".join(bodies(submit(at, "Add")))
+    at.text_area(key="wb.w.queries.add.lines").set_value("kettle\nboil water\n")
+    assert "1 of 2 queries new in the set tea" in "".join(bodies(submit(at, "Add")))
+    at.text_input(key="wb.w.queries.rename.name").set_value("mine")
+    assert "There is a query set" in "".join(b for b in bodies(submit(at, "Rename")) if "wb-alert" in b)
+    at.text_input(key="wb.w.queries.rename.name").set_value("hot drinks")
+    submit(at, "Rename")
+    assert at.selectbox(key="wb.w.queries.set").value == "hot drinks"
+    at.text_input(key="wb.w.queries.grades.hot drinks.1").set_value("partly: says something of it")
+    submit(at, "Save")
+    with wb.open_corpus(corpus) as opened:
+        assert opened.judging.sets.grade_texts("hot drinks")[:2] == ("not relevant", "partly: says something of it")
+    at.button(key="wb.w.queries.delete").click()
+    run(at)
+    assert at.selectbox(key="wb.w.queries.set").options == ["mine"]
+    at.button(key="wb.w.undo").click()
+    run(at)
+    assert at.selectbox(key="wb.w.queries.set").options == ["hot drinks", "mine"]
 
 
-def test_a_set_is_made_from_the_documents(open_app: Open, corpus: Path) -> None:
-    at = judge(open_app, corpus)
-    at.number_input(key=KEY + "made.count").set_value(5)
-    at = press(at, "made.make")
-    assert at.selectbox(key=KEY + "set").options == ["known-items (5 queries, 5 judgments)"]
-    at = press(at, "made.make")
+def test_a_set_is_made_from_the_documents_and_exported(open_app: Open, corpus: Path) -> None:
+    at = sets(open_app, corpus)
+    at.number_input(key="wb.w.queries.made.count").set_value(5)
+    submit(at, "Create from documents")
+    assert "5 of 5 queries judged" in "".join(bodies(at))
+    assert [b.label for b in at.get("download_button")][2] == "Download Quepid CSV"
+    submit(at, "Create from documents")
     assert "There is a query set" in "".join(b for b in bodies(at) if "wb-alert" in b)
+
+
+def test_without_a_set_there_is_nothing_to_judge(open_app: Open, corpus: Path) -> None:
+    assert "no query set to judge yet" in all_text(judge(open_app, corpus))
 
 
 def test_undo_skip_and_note_and_the_page_is_blind(open_app: Open, corpus: Path) -> None:
@@ -121,6 +136,69 @@ def test_undo_skip_and_note_and_the_page_is_blind(open_app: Open, corpus: Path) 
         opened.judging.grade(shown(at), 3, opened.judging.queries("tea")[0], set="tea", judge="bob")
     (body,) = (b for b in bodies(run(at)) if 'aria-label="Passage to judge"' in b)
     assert not {"keyword", "vector", "hybrid", "rank", "score", "bob"} & set(body.lower().replace('"', " ").split())
+
+
+def test_a_query_is_jumped_to_a_passage_gone_back_to_and_the_rest_graded_at_once(open_app: Open, corpus: Path) -> None:
+    """The need of a query and what the grades mean are shown; what one undo takes back is what was graded at once."""
+    with wb.open_corpus(corpus) as opened:
+        opened.judging.sets.create("tea", ["boil water", "retry pause"])
+        opened.judging.sets.set_grade_texts("tea", ["", "partly: says something"])
+        second = opened.judging.queries("tea")[1]
+        opened.judging.sets.describe("tea", second.query_id, "how long the pause is")
+    at = judge(open_app, corpus, set="tea", pool="default sources=keyword", depth="3")
+    assert "how long the pause is" not in all_text(at)
+    at.radio(key=KEY + "query").set_value(second.query_id)
+    run(at)
+    assert "how long the pause is" in all_text(at)
+    assert "partly: says something" in all_text(at)
+    assert at.button(key=KEY + "grade.1").label == "Partly"
+    first = shown(at)
+    press(at, "grade.2")
+    other = shown(at)
+    press(at, "back")
+    assert shown(at) == first
+    assert "You graded it 2" in all_text(at)
+    press(at, "grade.3")
+    assert shown(at) == other
+    press(at, "rest")
+    assert "boil water" in "".join(b for b in bodies(at) if "wb-asked" in b)
+    with wb.open_corpus(corpus) as opened:
+        assert [x.judgment.grade for x in opened.judging.located("tea")] == [3, 0, 0]
+    press(at, "undo")
+    assert "Undid 2 grades" in all_text(at)
+    assert shown(at) == other
+
+
+def test_two_people_judge_one_set_in_two_browsers_and_nothing_is_lost(open_app: Open, corpus: Path) -> None:
+    """Their grades in turn; at the end both see how far they agree, and the figures of the pooled plans."""
+    with wb.open_corpus(corpus) as opened:
+        opened.judging.sets.create("tea", ["boil water", "retry pause"])
+    pages = {
+        judge_of: judge(open_app, corpus, set="tea", pool="default sources=keyword", depth="3", judge=judge_of)
+        for judge_of in ("bob", "cleo")
+    }
+    given: dict[tuple[str, str], int] = {}
+    for turn in range(20):
+        for judge_of, at in pages.items():
+            if any('aria-label="Passage to judge"' in b for b in bodies(at)):
+                grade = (turn + (judge_of == "cleo" and turn == 1)) % 4
+                given[judge_of, shown(at)] = grade
+                press(at, f"grade.{grade}")
+    with wb.open_corpus(corpus) as opened:
+        found = {(x.judgment.judge, x.judgment.anchor.path): x.judgment.grade for x in opened.judging.located("tea")}
+        named = {i: opened.judging.anchor(i).path for _, i in given}
+    assert found == {(who, named[i]): grade for (who, i), grade in given.items()}
+    assert len({who for who, _ in found}) == 2
+    for at in pages.values():
+        run(at)
+        assert "agree on" in all_text(at).replace("\\", "")
+    at = pages["bob"]
+    at.session_state["wb.judge.figures"].wait(60)
+    run(at)
+    assert "Figures of the pooled plans" in all_text(at)
+    assert any('aria-label="Figures of the pooled plans"' in b for b in bodies(at))
+    assert at.dataframe[0].value["Query"].tolist() == ["boil water", "retry pause"]
+    assert len(at.get("download_button")) == 5
 
 
 def test_two_judges_see_how_far_they_agree(open_app: Open, corpus: Path) -> None:

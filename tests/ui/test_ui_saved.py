@@ -208,7 +208,10 @@ def test_a_card_is_graded_in_the_active_set_and_its_column_is_measured(
     assert "in the set tea" in all_text(undo(at))
     assert "1 of 10 judged" in column(at, "vector")
     at = open_app(own_corpus, q="kettle", columns="vector")
-    assert "not in the query set <b>tea</b>, so grades go to the set <b>search</b>" in all_text(at)
+    assert (
+        'not in the query set <b>tea</b>, so grades go to the set <b>search</b>. <a href="queries?set=tea&amp;add=kettle"'
+        in all_text(at)
+    )
     assert "judged" not in column(at, "vector")
     sends(at, {"do": "grade", "chunk": chunks(at, "vector")[0], "value": 0})
     with wb.open_corpus(own_corpus) as corpus:

@@ -296,6 +296,11 @@ def test_the_command_line_from_nothing_to_figures(known: wb.Corpus, tmp_path: Pa
     assert "typed: 3 queries, 1 of them new" in call("judge", "add", "typed", "hot water", "ice")
     assert "Missing argument" in call("judge", "add", "empty", code=2)
     call("judge", "rename", "typed", "asked")
+    call("judge", "describe", "asked", "ice", "how cold it is")
+    assert "1 partly: some" in call("judge", "grades", "asked", "", "partly: some")
+    shown = call("judge", "show", "asked")
+    assert "ice (0 judged, 0 relevant)\n    how cold it is\n0 of 3 queries are judged" in shown
+    assert json.loads(call("judge", "show", "known", "--json"))["queries"][0]["relevant"] == 1
     assert call("judge", "list").startswith("asked: 3 queries")
     call("judge", "remove", "asked")
     call("judge", "remove", "known", "--yes")

@@ -1,6 +1,7 @@
 """Judgments: every form reads to the same record, and a malformed line is refused with its place."""
 
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -335,5 +336,46 @@ def test_a_set_has_a_query_and_can_be_added_to_renamed_and_removed(make_corpus: 
         with pytest.raises(JudgmentError, match=said):
             exchange.import_queries(judging, tmp_path / "q.txt", bad)
     assert sets.rename("tea time", "coffee") == "coffee"
-    sets.remove("other")
+    number = sets.remove("other")
     assert [(s.name, s.queries) for s in judging.overview()] == [("coffee", 2)]
+    sets.restore(number)
+    assert sets.names() == ("other", "coffee")
+    sets.describe("coffee", judging.query("coffee", "kettle").query_id, " what it costs ")
+    assert [q.need for q in judging.queries("coffee")] == ["", "what it costs"]
+    sets.set_grade_texts("coffee", ["off topic", "", "part: some of it"])
+    assert sets.grade_texts("coffee") == ("off topic", "related", "part: some of it", "answers it")
+    for wrong, said in (
+        (lambda: sets.describe("coffee", "q9", "x"), "no query 'q9'"),
+        (lambda: sets.set_grade_texts("coffee", ["x"] * 5), "These are 5 texts"),
+    ):
+        with pytest.raises(JudgmentError, match=said):
+            wrong()
+
+
+@pytest.mark.parametrize("form", exchange.FORMATS)
+def test_a_set_goes_out_as_one_file_and_comes_in_again(judged: wb.Corpus, tmp_path: Path, form: str) -> None:
+    """Of passages the own forms, with needs; the others of documents."""
+    judging = judged.judging
+    judging.sets.describe("tea", "1", "how much water")
+    name, data = exchange.exported(judging, "tea", form)
+    (tmp_path / name).write_bytes(data)
+    assert exchange.import_files(judging, [tmp_path / name], "again").startswith("again: ")
+    own = form in ("jsonl", "csv")
+    again, before = judged.judgments("again"), judged.judgments("tea", documents=not own)
+    graded = [sorted(sorted(grades.items()) for grades in j.qrels.values()) for j in (again, before)]
+    assert graded[0] == graded[1]
+    assert [q.need for q in judging.queries("again")][:1] == (["how much water"] if own else [""])
+    if form == "quepid":
+        assert data.decode().startswith('query,docid,rating\n"water, kettle",')
+        assert again.topics.keys() == {q.query_id for q in judging.queries("again")}
+    if form == "trec":
+        with zipfile.ZipFile(tmp_path / name) as archive:
+            parts = [Path(archive.extract(part, tmp_path)) for part in archive.namelist()]
+        assert len(parts) == 2
+        exchange.import_files(judging, parts[::-1], "two files")
+        assert judged.judgments("two files").qrels == again.qrels
+        with pytest.raises(JudgmentError, match="not clear what these files are"):
+            exchange.import_files(judging, [*parts, tmp_path / name], "three")
+    (tmp_path / "bad.zip").write_bytes(b"no archive")
+    with pytest.raises(JudgmentError, match="cannot be unpacked"):
+        exchange.import_files(judging, [tmp_path / "bad.zip"], "bad")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from workbench.errors import UsageError
 from workbench.evaluate.judged import judge
 from workbench.retrieve.moved import moved
 
@@ -34,6 +35,10 @@ def test_a_lost_result_names_the_step_that_dropped_it_and_who_pushed_it(sample: 
     first, second = sample.compare(
         query, ["default sources=vector", "default sources=vector vector.threshold=0.01"]
     ).results
+    comparison = sample.compare(query, ["default sources=vector", "default sources=vector vector.threshold=0.01"])
+    assert set(comparison.moves().filter(kind="lost")["step"]) == {"threshold"}
+    with pytest.raises(UsageError, match="one plan"):
+        sample.compare(query, ["default"]).moves()
     lost = [m for m in moved(first, second) if m.kind == "lost"]
     assert lost
     assert all(m.step == "threshold" and "vector.threshold is 0.01" in m.reason for m in lost)

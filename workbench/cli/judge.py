@@ -17,7 +17,7 @@ _NAME = argument("name")
 
 @click.group(name="judge")
 def judge() -> None:
-    """Query sets and judgments: list, import, export, make, and how far judges agree.
+    """Query sets and judgments: list, show, import, export, make, and how far judges agree.
 
     Grades are given on the Judge page of `workbench app`; they are kept in the corpus folder and survive indexing again.
     """
@@ -51,6 +51,64 @@ def add(o: Given) -> None:
     _show_queries(o, o.name, total, new)
 
 
+@judge.command()
+@takes(_NAME, *options.ASKER)
+def show(o: Given) -> None:
+    """Show the set NAME: its queries, how far each is judged, by whom, what is stale, and how far its judges agree."""
+    from workbench.judgments.report import report_of
+
+    with o.open() as opened:
+        found, texts = report_of(opened.judging, o.name), opened.judging.sets.grade_texts(o.name)
+    rows = [
+        {
+            "query_id": q.query.query_id,
+            "query": q.query.text,
+            "judged": q.judged,
+            "relevant": q.relevant,
+            "stale": q.stale,
+        }
+        | ({"need": q.query.need} if q.query.need else {})
+        for q in found.queries
+    ]
+    agreed = None if found.agreement is None else found.agreement.words
+    if o.as_json:
+        output.print_json(
+            {"set": o.name, "judges": found.judges, "agreement": agreed, "grades": texts, "queries": rows}
+        )
+        return
+    for row in rows:
+        stale = f", {row['stale']} stale" if row["stale"] else ""
+        output.say(f"{row['query_id']}: {row['query']} ({row['judged']} judged, {row['relevant']} relevant{stale})")
+        if "need" in row:
+            output.say(f"    {row['need']}")
+    judges = ", ".join(f"{judge} {count:,}" for judge, count in found.judges.items())
+    output.say(f"{found.judged} of {len(rows)} queries are judged" + (f" ({judges})" if judges else ""))
+    output.say("Grades: " + "; ".join(f"{n} {text}" for n, text in enumerate(texts)))
+    if agreed is not None:
+        output.say(f"{agreed}.")
+
+
+@judge.command()
+@takes(_NAME, argument("query"), argument("text"), *options.ASKER)
+def describe(o: Given) -> None:
+    """Say in TEXT what counts as an answer to QUERY (its words, or its id) of the set NAME. The Judge page shows it."""
+    with o.open() as opened:
+        found = opened.judging.query(o.name, o.query)
+        opened.judging.sets.describe(o.name, o.query if found is None else found.query_id, o.text)
+    if o.as_json:
+        output.print_json({"set": o.name, "query": o.query, "need": o.text.strip()})
+
+
+@judge.command()
+@takes(_NAME, argument("texts", nargs=-1, required=True, metavar="TEXT..."), *options.ASKER)
+def grades(o: Given) -> None:
+    """Say what the grades of the set NAME mean: a TEXT for each from 0 on, such as "relevant: a part of the answer"."""
+    with o.open() as opened:
+        opened.judging.sets.set_grade_texts(o.name, o.texts)
+        texts = opened.judging.sets.grade_texts(o.name)
+    output.show(o.as_json, {"set": o.name, "grades": texts}, "; ".join(f"{n} {text}" for n, text in enumerate(texts)))
+
+
 def _show_queries(o: Given, name: str, total: int, new: int) -> None:
     data = {"set": name, "queries": total, "new_queries": new}
     output.show(o.as_json, data, f"{name}: {total} queries, {new} of them new")
@@ -76,7 +134,7 @@ def rename(o: Given) -> None:
     *options.ASKER,
 )
 def import_(o: Given) -> None:
-    """Import queries and judgments from SOURCE: a BEIR folder, TREC qrels, CSV or JSONL.
+    """Import queries and judgments from SOURCE: a BEIR folder (or a ZIP of one), TREC qrels, CSV (also Quepid's) or JSONL.
 
     A file with a malformed line is refused with its number, and nothing of it is imported.
     """
@@ -113,7 +171,7 @@ def _with(target: Path) -> tuple[Path, ...]:
     option(
         "--format",
         "form",
-        type=click.Choice(("jsonl", "csv", "trec", "beir")),
+        type=click.Choice(("jsonl", "csv", "quepid", "trec", "beir")),
         help="Default: by the ending of TARGET.",
     ),
     several("--judge", "judges", help="Whose judgments; may be repeated."),
@@ -122,8 +180,8 @@ def _with(target: Path) -> tuple[Path, ...]:
 def export(o: Given) -> None:
     """Export the judgments of the set NAME to TARGET.
 
-    jsonl and csv keep passages, judges, times and notes; trec (with TARGET.topics.tsv beside it) and beir (a folder) hold
-    documents, each with the highest grade of its passages.
+    jsonl and csv keep passages, judges, times and notes; quepid (query,docid,rating, as Quepid imports it), trec (with
+    TARGET.topics.tsv beside it) and beir (a folder) hold documents, each with the highest grade of its passages.
     """
     from workbench.judgments import exchange
 

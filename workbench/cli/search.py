@@ -221,6 +221,7 @@ def read(o: Given) -> None:
     options.KEYWORDS,
     options.FILTER,
     option("--limit", "-n", type=int, help="How many results (default: each plan's)."),
+    flag("--why", help="Say why results moved from the first plan to the second."),
     *options.ASKER,
 )
 def compare(o: Given) -> None:
@@ -259,8 +260,15 @@ def compare(o: Given) -> None:
             return
         compared = opened.compare(o.query, plans, keywords=o.keywords, filters=o.filters, limit=o.limit)
         frame, shared = compared.frame(), compared.overlap()
+        moves = compared.moves() if o.why else None
     if o.as_json:
-        output.print_json({"query": o.query, "ranks": frame.to_dicts(), "overlap": shared.to_dicts()})
+        why = {} if moves is None else {"moves": moves.to_dicts()}
+        output.print_json({"query": o.query, "ranks": frame.to_dicts(), "overlap": shared.to_dicts(), **why})
+    elif moves is not None:
+        for row in moves.iter_rows(named=True):
+            output.say(
+                f"{row['kind']} {row['first'] or '–'} → {row['second'] or '–'}  {row['citation']}  {row['reason']}".rstrip()
+            )
     else:
         output.print_frame(frame.drop("path"), "Ranks")
         output.print_frame(shared, "Overlap")

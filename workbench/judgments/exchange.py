@@ -14,14 +14,17 @@ import csv
 import io
 import json
 import re
+import tempfile
 import unicodedata
-from collections.abc import Mapping, Sequence
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import JudgmentError, UsageError
+from workbench.errors import JudgmentError, UsageError, counted
 from workbench.judgments import formats
 from workbench.judgments.formats import qrels_to_trec, words
 from workbench.judgments.judging import Judging, Located, anchors, with_own_ids
@@ -35,9 +38,11 @@ from workbench.saved.database import time_of
 IMPORTED = "imported"
 """The judge of judgments that come without one."""
 
-FORMATS = ("jsonl", "csv", "trec", "beir")
+FORMATS = ("jsonl", "csv", "quepid", "trec", "beir")
+MOST_UNPACKED = 500_000_000
 COLUMNS = (
     "query_id", "query", "keywords", "document", "root", "start", "end", "quote", "grade", "judge", "time", "note",
+    "need",
 )  # fmt: skip
 _OWN = {"quote", "judge"}
 
@@ -101,7 +106,8 @@ def read_queries(file: Path) -> tuple[Query, ...]:
     for line, row in rows:
         text = formats.first_of(row, formats.TEXT_NAMES)
         try:
-            query = checked(Query(formats.id_of(row), text, formats.read_keywords(row)))
+            need = formats.first_of(row, formats.NEED_NAMES)
+            query = checked(Query(formats.id_of(row), text, formats.read_keywords(row), need=need))
         except JudgmentError as exc:
             draft.fault(file, line, exc.message)
             continue
@@ -139,7 +145,15 @@ def import_judgments(
         name: The set; None is the file's or folder's name.
         judge: Whose judgments they are, where the file does not say; None is `imported`.
     """
-    source = Path(path)
+    with unpacked(Path(path)) as source:
+        return _import(
+            judging, source, name or (Path(path).stem if source != Path(path) else None), judge, split, topics
+        )
+
+
+def _import(
+    judging: Judging, source: Path, name: str | None, judge: str | None, split: str | None, topics: str | Path | None
+) -> Imported:
     own = _read_own(source, judge or IMPORTED) if source.suffix.lower() in formats.TABLES and source.is_file() else None
     if own is None:
         loaded = load_judgments(source, split=split, topics=topics)
@@ -149,6 +163,61 @@ def import_judgments(
     else:
         (queries, rows), title = own, source.stem
     return _write(judging, name or title, queries, rows)
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Path]:
+    """A ZIP archive of judgments as a folder: the one that holds the queries or the qrels; any other path as it is.
+
+    Raises JudgmentError where it is no archive, is too large, or has a name that leads out of it.
+    """
+    if path.suffix.lower() != ".zip" or not path.is_file():
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            with zipfile.ZipFile(path) as archive:
+                if sum(i.file_size for i in archive.infolist()) > MOST_UNPACKED:
+                    raise JudgmentError(
+                        f"{path.name} holds more than {MOST_UNPACKED:,} bytes", "Unpack it, and give the folder"
+                    )
+                archive.extractall(folder)
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as exc:
+            raise JudgmentError(
+                f"{path.name} cannot be unpacked: {exc}", "Pack the folder again as a plain ZIP"
+            ) from exc
+        found, inside = Path(folder), _entries(Path(folder))
+        while len(inside) == 1 and inside[0].is_dir():
+            found, inside = inside[0], _entries(inside[0])
+        with_topics = [
+            p for p in inside if p.with_suffix(formats.TOPICS).is_file() and not p.name.endswith(formats.TOPICS)
+        ]
+        yield with_topics[0] if with_topics else inside[0] if len(inside) == 1 else found
+
+
+def _entries(folder: Path) -> list[Path]:
+    return [p for p in sorted(folder.iterdir()) if not p.name.startswith((".", "__"))]
+
+
+def import_files(judging: Judging, files: Sequence[Path], name: str) -> str:
+    """Add what some files hold to a set, which is made where it is not there: queries, or judgments, or qrels with the file of
+    their topics beside them. Returns what was done, in a sentence.
+    """
+    topics = [f for f in files if re.match(r"(queries|topics)\b|.*\.topics\.", f.name, re.IGNORECASE)]
+    others = [f for f in files if f not in topics]
+    if len(files) > 1 and (len(topics), len(others)) != (1, 1):
+        names = ", ".join(f.name for f in files)
+        remedy = "Give one file, or qrels with queries.jsonl or topics"
+        raise JudgmentError(f"It is not clear what these files are: {names}", remedy)
+    (file,) = others or topics
+    if not others or (not topics and file.suffix.lower() != ".zip" and not holds_judgments(file)):
+        total, new = import_queries(judging, file, name)
+        return f"{name}: {counted(total, 'query|queries')}, {new} of them new."
+    report = import_judgments(judging, file, name, topics=topics[0] if topics else None)
+    words = f"{name}: {counted(report.judgments, 'judgment')}, {report.new} of them new; {report.queries} new queries."
+    if report.unknown:
+        words += f" {counted(len(report.unknown), 'document')} of them not in this corpus, such as {report.unknown[0]}."
+    return words
 
 
 def _write(judging: Judging, name: str, queries: Sequence[Query], rows: Sequence[_Row]) -> Imported:
@@ -186,10 +255,12 @@ def _read_own(file: Path, judge: str) -> tuple[list[Query], list[_Row]] | None:
     if not any(_OWN & set(row) for _, row in rows):
         return None
     made: list[_Row] = []
+    needs: dict[str, str] = {}
     for line, row in rows:
         text = formats.query_text(row)
-        query_id = formats.one_spaced(formats.id_of(row))
+        query_id = formats.one_spaced(formats.id_of(row) or formats.own_id(row))
         if text:
+            needs[query_id] = needs.get(query_id) or formats.first_of(row, formats.NEED_NAMES)
             draft.add_topic(file, line, query_id, text, formats.read_keywords(row))
             if not any(str(row.get(n) or "") for n in (*formats.DOCUMENT_NAMES, *formats.GRADE_NAMES)):
                 continue  # a query that is not judged
@@ -198,7 +269,8 @@ def _read_own(file: Path, judge: str) -> tuple[list[Query], list[_Row]] | None:
         except ValueError as exc:
             draft.fault(file, line, str(exc))
     draft.check()
-    return [Query(t.query_id, t.text, t.keywords) for t in draft.topics.values()], made
+    topics = draft.topics.values()
+    return [Query(t.query_id, t.text, t.keywords, need=needs.get(t.query_id, "")) for t in topics], made
 
 
 def _row(row: Mapping[str, Any], query_id: str, judge: str) -> _Row:
@@ -263,7 +335,11 @@ def export_judgments(
         return sum(row["grade"] != "" for row in rows)
     documents = with_own_ids(judging, judging.judgments(name, judges, documents=True))
     queries = list(documents.topics.values())
-    if form == "trec":
+    if form == "quepid":
+        texts = ((documents.topics[i].text, grades) for i, grades in documents.qrels.items())
+        rated = [{"query": text, "docid": d, "rating": g} for text, grades in texts for d, g in grades.items()]
+        _save(path, _as_csv(rated, ("query", "docid", "rating")))
+    elif form == "trec":
         _save(path, qrels_to_trec(documents))
         lines = ("\t".join((words(q.query_id), q.text, *([q.keywords] if q.keywords else []))) for q in queries)
         _save(path.with_suffix(formats.TOPICS), "".join(line + "\n" for line in lines))
@@ -281,6 +357,23 @@ def export_judgments(
     return sum(map(len, documents.qrels.values()))
 
 
+def exported(judging: Judging, name: str, form: str) -> tuple[str, bytes]:
+    """A set's judgments as one file: its name, and its bytes. Forms of several files are a ZIP archive of them."""
+    stem = "".join(c if c.isalnum() or c in " ._-" else "_" for c in name).strip(". ") or "set"
+    with tempfile.TemporaryDirectory() as folder:
+        own = Path(folder) / stem
+        ending = {"jsonl": ".jsonl", "csv": ".csv", "quepid": ".quepid.csv", "trec": ".qrels"}.get(form, "")
+        target = own / (stem + ending) if ending else own
+        export_judgments(judging, name, target, form)
+        if form not in ("trec", "beir"):
+            return target.name, target.read_bytes()
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in sorted(p for p in own.rglob("*") if p.is_file()):
+                archive.write(file, file.relative_to(folder))
+        return f"{stem}.{form}.zip", out.getvalue()
+
+
 def _own_rows(judging: Judging, name: str, judges: Sequence[str] | None) -> list[dict[str, Any]]:
     by_query: dict[str, list[Located]] = {}
     for one in judging.located(name, judges=judges):
@@ -289,7 +382,7 @@ def _own_rows(judging: Judging, name: str, judges: Sequence[str] | None) -> list
         raise JudgmentError(f"The set {name!r} has no judgments to export", "Judge some of its results first")
     rows: list[dict[str, Any]] = []
     for query in judging.queries(name):
-        asked = {"query_id": query.query_id, "query": query.text, "keywords": query.keywords or ""}
+        asked = {"query_id": query.query_id, "query": query.text, "keywords": query.keywords or "", "need": query.need}
         if query.query_id not in by_query:
             rows.append(dict.fromkeys(COLUMNS, "") | asked)
         for one in by_query.get(query.query_id, ()):
@@ -307,11 +400,11 @@ def _as_jsonl(rows: Sequence[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+def _as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = COLUMNS) -> str:
     out = io.StringIO()
     # A carriage return is left bare by csv's own quoting, and read as a line end.
     bare = any("\r" in str(value) for row in rows for value in row.values())
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n", quoting=csv.QUOTE_ALL if bare else csv.QUOTE_MINIMAL)
+    writer = csv.DictWriter(out, columns, lineterminator="\n", quoting=csv.QUOTE_ALL if bare else csv.QUOTE_MINIMAL)
     writer.writeheader()
     writer.writerows({k: cell(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows)
     return out.getvalue()

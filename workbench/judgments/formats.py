@@ -21,17 +21,19 @@ from urllib.parse import quote, unquote_to_bytes
 from workbench import settings
 from workbench.errors import JudgmentError
 from workbench.judgments.qrels import Judgments, Topic
+from workbench.judgments.query_sets import query_id_of
 from workbench.markup import cell_text
 
 SHOWN_FAULTS = 5
 LOWEST_GRADE, HIGHEST_GRADE = -100, 100  # trec_eval allocates a slot a grade
 
-GRADE_NAMES = ("grade", "score", "relevance", "rel", "label", "judgment", "judgement")
+GRADE_NAMES = ("grade", "score", "relevance", "rel", "label", "judgment", "judgement", "rating")
 QUERY_ID_NAMES = ("query_id", "query-id", "qid", "_id", "id", "topic")
 TEXT_NAMES = ("query", "text", "question", "title")
 """The names of a query's text; beside a document, a title is the document's (`query_text`)."""
 DOCUMENT_NAMES = ("document", "path", "doc_id", "document_id", "corpus-id", "docid", "docno", "doc")
 JSONL = {".jsonl", ".ndjson"}
+NEED_NAMES = ("need", "information_need", "information need")
 TABLES = {".csv", *JSONL}
 """Endings of files whose rows name their columns; in the others the place of a field says what it is."""
 _QUERIES = "queries.jsonl"
@@ -93,7 +95,7 @@ class Draft:
 
     def add_row(self, file: Path, line: int, row: Mapping[str, Any]) -> None:
         """Add a judgment with its query's text if it has one, or a query with `relevant`: documents, or documents and grades."""
-        query_id, relevant = id_of(row), row.get("relevant")
+        query_id, relevant = id_of(row) or own_id(row), row.get("relevant")
         if relevant is None:
             text, grades = query_text(row), {first_of(row, DOCUMENT_NAMES): grade_of(row)}
         else:
@@ -221,7 +223,8 @@ def judged_rows(file: Path, draft: Draft) -> Iterator[tuple[int, Mapping[str, An
     """The rows of a file of judgments with their lines, whatever its form: CSV with a header, JSONL, BEIR's `.tsv`, else TREC."""
     suffix = file.suffix.lower()
     if suffix == ".csv":
-        yield from csv_rows(file, draft, (QUERY_ID_NAMES, DOCUMENT_NAMES, GRADE_NAMES))
+        # Quepid's form has queries by their text alone.
+        yield from csv_rows(file, draft, ((*QUERY_ID_NAMES, "query"), DOCUMENT_NAMES, GRADE_NAMES))
     elif suffix in JSONL:
         yield from json_rows(file, draft)
     else:
@@ -359,6 +362,12 @@ def id_of(row: Mapping[str, Any]) -> str:
     """The query's id in a row, without spaces around it; empty where it has none."""
     names = (str(row[n]).strip() for n in QUERY_ID_NAMES if row.get(n) is not None)
     return next(filter(None, names), "")
+
+
+def own_id(row: Mapping[str, Any]) -> str:
+    """The id of a row's query that has none, from its text; empty where it has no text either."""
+    text = query_text(row)
+    return query_id_of(text) if text else ""
 
 
 def query_text(row: Mapping[str, Any]) -> str:

@@ -39,13 +39,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from workbench.errors import JudgmentError
-from workbench.judgments.query_sets import JUDGING, QuerySets
+from workbench.judgments.query_sets import GRADE_TEXTS, JUDGING, QuerySets
 from workbench.records import Span
 from workbench.saved.database import Database, now, time_of
 from workbench.store.access.visibility import MASK
 
 GRADES = (0, 1, 2, 3)
-GRADE_NAMES = ("not relevant", "related", "relevant", "answers it")
+GRADE_NAMES = GRADE_TEXTS
 MACHINE = "machine:"
 """Judges whose names begin so are models; their grades never count unless they are asked for by name."""
 

@@ -14,7 +14,7 @@ import hashlib
 import json
 import sqlite3
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -28,6 +28,10 @@ SEARCH = "search"
 
 LONGEST_NAME = 100
 LONGEST_QUERY = 10_000
+LONGEST_NEED = 4_000
+GRADE_TEXTS = ("not relevant", "related", "relevant", "answers it")
+"""What the grades 0 to 3 mean, where a set does not say it in its own words."""
+LONGEST_GRADE_TEXT = 300
 
 JUDGING = Group(
     "judging",
@@ -49,6 +53,10 @@ JUDGING = Group(
         CREATE UNIQUE INDEX judging_log_undoes ON judging_log (undoes) WHERE undoes IS NOT NULL
         """,
         "ALTER TABLE judging_log ADD COLUMN document TEXT NOT NULL DEFAULT ''",
+        """
+        ALTER TABLE judging_queries ADD COLUMN need TEXT NOT NULL DEFAULT '';
+        ALTER TABLE judging_sets ADD COLUMN grades TEXT NOT NULL DEFAULT ''
+        """,
     ),
 )
 
@@ -73,12 +81,13 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query of a set, with where it came from, if from a document."""
+    """One query of a set, with where it came from, if from a document. `need`: What counts as an answer, for who judges it."""
 
     query_id: str
     text: str
     keywords: str | None = None
     source: Source | None = None
+    need: str = ""
 
     @property
     def topic(self) -> Topic:
@@ -128,8 +137,8 @@ class QuerySets:
         """Something else after every change of any set, query or judgment."""
         sql = (
             "SELECT (SELECT max(number) FROM judging_log), (SELECT count(*) FROM judging_log),"
-            " (SELECT count(*) FROM judging_queries), (SELECT group_concat(name || '/' || ifnull(removed, ''), '|')"
-            " FROM judging_sets)"
+            " (SELECT count(*) FROM judging_queries), (SELECT sum(length(need)) FROM judging_queries),"
+            " (SELECT group_concat(name || '/' || ifnull(removed, '') || grades, '|') FROM judging_sets)"
         )
         return tuple(self.database.rows(JUDGING, sql)[0])
 
@@ -140,7 +149,9 @@ class QuerySets:
 
     def queries(self, name: str) -> tuple[Query, ...]:
         """The queries of a set, in their order. Raises JudgmentError: there is no such set."""
-        sql = "SELECT query_id, text, keywords, source FROM judging_queries WHERE set_number = ? ORDER BY position"
+        sql = (
+            "SELECT query_id, text, keywords, source, need FROM judging_queries WHERE set_number = ? ORDER BY position"
+        )
         with self.database.reading(JUDGING) as db:
             return tuple(_query(r) for r in db.execute(sql, (self.number(db, name),)))
 
@@ -187,10 +198,51 @@ class QuerySets:
             db.execute("UPDATE judging_sets SET name = ? WHERE number = ?", (new, self.number(db, name)))
         return new
 
-    def remove(self, name: str) -> None:
-        """Take a set out of the lists, with its judgments; they stay in the file. Raises JudgmentError: there is none."""
+    def remove(self, name: str) -> int:
+        """Take a set out of the lists, with its judgments; they stay in the file. Returns what `restore` brings it back by.
+        Raises JudgmentError: there is none.
+        """
         with self.database.writing(JUDGING) as db:
-            db.execute("UPDATE judging_sets SET removed = ? WHERE number = ?", (now(), self.number(db, name)))
+            number = self.number(db, name)
+            db.execute("UPDATE judging_sets SET removed = ? WHERE number = ?", (now(), number))
+        return number
+
+    def restore(self, number: int) -> None:
+        """Bring back a set that was removed. Raises JudgmentError where another one has its name now."""
+        with self.database.writing(JUDGING) as db, _unique("of that name"):
+            sql = "UPDATE judging_sets SET removed = NULL WHERE number = ? AND tenant = ?"
+            db.execute(sql, (number, self.tenant))
+
+    def describe(self, name: str, query_id: str, need: str) -> None:
+        """Say what counts as an answer to a query; "" takes it away. Raises JudgmentError: there is no such set or query."""
+        need = need.strip()
+        if len(need) > LONGEST_NEED:
+            raise JudgmentError(f"The text has {len(need):,} characters", f"Use at most {LONGEST_NEED:,}")
+        sql = "UPDATE judging_queries SET need = ? WHERE set_number = ? AND query_id = ?"
+        with self.database.writing(JUDGING) as db:
+            if not db.execute(sql, (need, self.number(db, name), _spaced(query_id))).rowcount:
+                raise JudgmentError(
+                    f"The set {name!r} has no query {query_id!r}", "Its queries are on the Query sets page"
+                )
+
+    def grade_texts(self, name: str) -> tuple[str, ...]:
+        """What each grade from 0 on means in a set: a few words, and if wanted a colon and more."""
+        with self.database.reading(JUDGING) as db:
+            row = db.execute("SELECT grades FROM judging_sets WHERE number = ?", (self.number(db, name),)).fetchone()
+        own = json.loads(row["grades"]) if row["grades"] else []
+        return tuple(given or plain for given, plain in zip([*own, "", "", "", ""], GRADE_TEXTS, strict=False))
+
+    def set_grade_texts(self, name: str, texts: Sequence[str]) -> None:
+        """Say what the grades mean in a set, from 0 on; "" is the usual text. Raises JudgmentError."""
+        kept = [_clean(text) for text in texts]
+        if len(kept) > len(GRADE_TEXTS) or any(len(text) > LONGEST_GRADE_TEXT for text in kept):
+            raise JudgmentError(
+                f"These are {len(kept)} texts of up to {max(map(len, kept))} characters",
+                f"Give one for each grade from 0 to {len(GRADE_TEXTS) - 1}, of at most {LONGEST_GRADE_TEXT} characters",
+            )
+        with self.database.writing(JUDGING) as db:
+            sql = "UPDATE judging_sets SET grades = ? WHERE number = ?"
+            db.execute(sql, (json.dumps(kept, ensure_ascii=False) if any(kept) else "", self.number(db, name)))
 
     def number(self, db: sqlite3.Connection, name: str) -> int:
         """A set's number. Raises JudgmentError: there is no such set; the remedy names those that are there."""
@@ -201,7 +253,7 @@ class QuerySets:
             known = ", ".join(r["name"] for r in db.execute(sql, (self.tenant,)))
             raise JudgmentError(
                 f"There is no query set {name!r}",
-                f"The sets are: {known}" if known else "Make one on the Judge page, or with workbench judge make",
+                f"The sets are: {known}" if known else "Make one on the Query sets page, or with workbench judge make",
             )
         return int(row["number"])
 
@@ -237,12 +289,12 @@ def _unique(name: str) -> Iterator[None]:
 def _query(row: sqlite3.Row) -> Query:
     source = json.loads(row["source"]) if row["source"] else None
     made_from = None if source is None else Source(**{**source, "roles": tuple(source.get("roles", ()))})
-    return Query(row["query_id"], row["text"], row["keywords"], made_from)
+    return Query(row["query_id"], row["text"], row["keywords"], made_from, row["need"])
 
 
 def add_queries(db: sqlite3.Connection, number: int, name: str, queries: Iterable[Query | str]) -> int:
     """`QuerySets.add` inside a transaction of the caller's."""
-    sql = "SELECT query_id, text, keywords, source FROM judging_queries WHERE set_number = ?"
+    sql = "SELECT query_id, text, keywords, source, need FROM judging_queries WHERE set_number = ?"
     known = {r["query_id"]: _query(r) for r in db.execute(sql, (number,))}
     position, new = len(known), 0
     for given in queries:
@@ -251,8 +303,9 @@ def add_queries(db: sqlite3.Connection, number: int, name: str, queries: Iterabl
         if before is None:
             source = "" if query.source is None else json.dumps(asdict(query.source), ensure_ascii=False)
             db.execute(
-                "INSERT INTO judging_queries VALUES (?, ?, ?, ?, ?, ?)",
-                (number, query.query_id, position, query.text, query.keywords, source),
+                "INSERT INTO judging_queries (set_number, query_id, position, text, keywords, source, need)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (number, query.query_id, position, query.text, query.keywords, source, query.need),
             )
             known[query.query_id] = query
             position, new = position + 1, new + 1
@@ -261,6 +314,9 @@ def add_queries(db: sqlite3.Connection, number: int, name: str, queries: Iterabl
                 f"Query {query.query_id!r} of the set {name!r} has another text or other keywords",
                 "Give the query another id, or import into a new set",
             )
+        elif query.need and not before.need:
+            sql = "UPDATE judging_queries SET need = ? WHERE set_number = ? AND query_id = ?"
+            db.execute(sql, (query.need, number, query.query_id))
     return new
 
 
@@ -272,7 +328,12 @@ def checked(given: Query | str) -> Query:
         what = "has no text" if not text else f"has {len(text):,} characters"
         raise JudgmentError(f"The query {query.query_id or text[:40]!r} {what}", f"Give it 1 to {LONGEST_QUERY:,}")
     keywords = _clean(query.keywords or "") or None
-    return replace(query, query_id=_spaced(query.query_id) or query_id_of(text), text=text, keywords=keywords)
+    if len(query.need) > LONGEST_NEED:
+        raise JudgmentError(
+            f"What answers {text[:40]!r} has {len(query.need):,} characters", f"Use {LONGEST_NEED:,} at most"
+        )
+    query_id = _spaced(query.query_id) or query_id_of(text)
+    return replace(query, query_id=query_id, text=text, keywords=keywords, need=query.need.strip())
 
 
 def _clean(text: str) -> str:

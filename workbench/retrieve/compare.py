@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
 from workbench.ranking.agreement import jaccard, overlap, rbo
+from workbench.retrieve.moved import moved
 from workbench.retrieve.result import SearchResult
 
 if TYPE_CHECKING:
@@ -48,6 +49,22 @@ class Comparison:
                 rows.setdefault(hit.chunk_id, {"citation": hit.citation, "path": hit.path})[name] = hit.rank
         schema = {"citation": pl.String, "path": pl.String, **dict.fromkeys(self.names, pl.Int64)}
         return pl.DataFrame(list(rows.values()), schema=schema)
+
+    def moves(self) -> polars.DataFrame:
+        """What moved from the first result to the second (`retrieve.moved`).
+
+        Columns: kind (lost, fell, same, rose, came), first and second (ranks, 0 where it is no result), citation, step, reason.
+        Raises UsageError where there is one result only.
+        """
+        import polars as pl
+
+        if len(self.results) < 2:
+            raise UsageError("Nothing moves with one plan", "Give two plans")
+        moves = moved(*self.results[:2])
+        rows = [(m.kind, m.first, m.second, m.hit.citation, m.step, m.reason) for m in moves]
+        texts = dict.fromkeys(("citation", "step", "reason"), pl.String)
+        schema = {"kind": pl.String, "first": pl.Int64, "second": pl.Int64, **texts}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _agreement(first: Sequence[str], second: Sequence[str]) -> tuple[int, float, float]:

@@ -27,6 +27,7 @@ PAGES = {
     "": ("Search", "search", "See side by side what finds the right passage."),
     "explain": ("Explain", "query_stats", "Why this order, and where is that document?"),
     "judge": ("Judge", "gavel", "Say how well passages answer queries, so that plans can be measured."),
+    "queries": ("Query sets", "list_alt", "Questions that people ask, and how far each is judged."),
     "tune": ("Tune", "tune", "Find better settings, and learn whether they are better."),
     "compare": ("Compare", "compare_arrows", "Who wins where, when plans answer the same queries?"),
     "snapshots": ("Snapshots", "photo_camera", "Keep what was seen, and pass it on."),

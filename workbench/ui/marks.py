@@ -8,8 +8,10 @@ statement.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -17,8 +19,8 @@ from workbench.charts import Candidate
 from workbench.errors import JudgmentError, WorkbenchError
 from workbench.evaluate.judged import Judged, judge
 from workbench.judgments.qrels import Judgments
-from workbench.judgments.query_sets import SEARCH, Query
-from workbench.markup import plain, visible
+from workbench.judgments.query_sets import GRADE_TEXTS, SEARCH, Query
+from workbench.markup import attribute, plain, visible
 from workbench.records import Hit
 from workbench.ui import resources
 from workbench.ui import state as app_state
@@ -39,16 +41,22 @@ class Asked:
     """The judgments that a query has.
 
     Attributes:
+        text: As it was asked.
         set: The set that its grades belong to.
         query: The query as the set has it; None where it does not have it yet.
         judgments: Of this query alone; None where nothing is judged.
         active: The active set, "" where there is none.
+        texts: What the grades mean in the set.
+        mine: Chunk id -> the person's own grade, None where there is none; of what was shown so far.
     """
 
+    text: str
     set: str
     query: Query | None
     judgments: Judgments | None
     active: str
+    texts: tuple[str, ...] = GRADE_TEXTS
+    mine: dict[str, int | None] = field(default_factory=dict)
 
     def of(self, result: SearchResult) -> Judged | None:
         """What they say of a result of the query; None where it is not judged and in no set that somebody made."""
@@ -70,11 +78,11 @@ def asked_of(corpus: Corpus, text: str, keywords: str | None = None) -> Asked:
         judging = corpus.judging
         for name in dict.fromkeys(filter(None, (active, SEARCH))):
             if (query := judging.query(name, text, keywords)) is not None:
-                try:
-                    return Asked(name, query, judging.judgments(name, query=query), active)
-                except JudgmentError:  # nothing of it is judged, or not where it stands now
-                    return Asked(name, query, None, active)
-        return Asked(SEARCH, None, None, active)
+                judgments = None
+                with suppress(JudgmentError):  # nothing of it is judged, or not where it stands now
+                    judgments = judging.judgments(name, query=query)
+                return Asked(text, name, query, judgments, active, judging.sets.grade_texts(name))
+        return Asked(text, SEARCH, None, None, active)
 
     key = (corpus.engine.key, corpus.principal, text, keywords, active, resources.judged_at(corpus))
     return resources.once("asked", key, read)
@@ -86,6 +94,7 @@ def marks_of(corpus: Corpus, state: AppState, found: Sequence[Found]) -> cards.M
     try:
         return cards.Marks(
             grades=grades_of(corpus, state, tuple(hits.values())),
+            texts=asked_of(corpus, *judged_query(state)).texts,
             notes=_notes(hits),
             editor=resources.editor_links(corpus, hits),
             written=int(st.session_state.get(_WRITTEN, 0)),
@@ -116,7 +125,11 @@ def line_html(asked: Asked) -> str:
         return (
             f'<p class="wb-msg">Grades and figures are those of the query set {name}; a grade on a card goes there.</p>'
         )
-    return f'<p class="wb-msg">This query is not in the query set {active}, so grades go to the set {name}.</p>'
+    add = attribute("queries?" + urlencode({"set": asked.active, "add": asked.text}))
+    return (
+        f'<p class="wb-msg">This query is not in the query set {active}, so grades go to the set {name}. '
+        f'<a href="{add}">Add it</a></p>'
+    )
 
 
 def marks_written() -> None:
@@ -132,7 +145,7 @@ def grades_of(corpus: Corpus, state: AppState, shown: Sequence[Hit | Candidate])
     asked = asked_of(corpus, *judged_query(state))
     if asked.query is None:
         return {}
-    known: dict[str, int | None] = resources.once("grades", (id(asked), corpus.engine.key), dict)
+    known = asked.mine
     new = [one for one in shown if one.chunk_id not in known]
     if new:
         found: Mapping[str, object] = corpus.judging.grades(asked.query, new, set=asked.set)

@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from workbench.errors import PlanError, sentence
+from workbench.errors import PlanError, WorkbenchError, sentence
 from workbench.plan.plan import Plan
 from workbench.ui.components.cards import in_markdown
 
@@ -263,7 +263,11 @@ def undo() -> None:
     if isinstance(last.before, AppState):
         st.session_state[_STATE] = last.before
     else:
-        last.before()
+        try:
+            last.before()
+        except WorkbenchError as exc:
+            notice(str(exc))
+            return
     message(f"Undone: {last.what}.")
 
 

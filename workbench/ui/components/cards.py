@@ -47,6 +47,7 @@ class Marks:
         unjudged: Whether to mark what nobody judged.
         figures: What the judgments say of the column, for its head; "" where nothing is judged.
         few: Whether so few of its results are judged that the figures say little.
+        texts: What the grades mean in the set that they go to.
         notes: Chunk id -> the person's notes on it.
         editor: Chunk id -> link that opens the file in an editor; without one there is no button.
         written: How often the person wrote: the browser has shown a grade before the page is drawn again, so a column must
@@ -63,6 +64,7 @@ class Marks:
     unjudged: bool = False
     figures: str = ""
     few: bool = False
+    texts: tuple[str, ...] = GRADE_NAMES
     notes: Mapping[str, str] = field(default_factory=dict)
     editor: Mapping[str, str] = field(default_factory=dict)
     written: int = 0
@@ -200,16 +202,17 @@ def card(
 def _judged(hit: Hit, marks: Marks) -> str:
     if not hit.rank or not (marks.unjudged or marks.judged):
         return ""
-    return grade_badge(marks.judged.get(hit.chunk_id))
+    return grade_badge(marks.judged.get(hit.chunk_id), texts=marks.texts)
 
 
 @cache
-def grade_badge(grade: int | None) -> str:
+def grade_badge(grade: int | None, unjudged: str = "unjudged", texts: tuple[str, ...] = GRADE_NAMES) -> str:
     """The grade that counts, on a card or in a list; of what nobody judged that it is so."""
     if grade is None:
-        return '<span class="wb-judged" title="Nobody has judged it for this query">unjudged</span>'
-    name = GRADE_NAMES[grade] if grade in range(len(GRADE_NAMES)) else "judged"
-    return f'<span class="wb-judged wb-grade{min(max(grade, 0), 3)}" title="Judged {grade}: {name}">{grade}</span>'
+        return f'<span class="wb-judged" title="Nobody has judged it for this query">{unjudged}</span>'
+    name = f": {texts[grade]}" if grade in range(len(texts)) else ""
+    title = attribute(f"Judged {grade}{plain(name, 300)}")
+    return f'<span class="wb-judged wb-grade{min(max(grade, 0), 3)}" title="{title}">{grade}</span>'
 
 
 def figures_html(figures: str, few: bool) -> str:
@@ -249,11 +252,11 @@ def _note(hit: Hit, marks: Marks) -> str:
 
 
 @cache
-def _grade_buttons(mine: int | None) -> str:
+def _grade_buttons(mine: int | None, texts: tuple[str, ...]) -> str:
     return "".join(
-        f'<button type="button" data-wb-do="grade" data-v="{n}" title="{n}: {name}"'
+        f'<button type="button" data-wb-do="grade" data-v="{n}" title="{n}: {attribute(plain(name, 300))}"'
         f' aria-pressed="{"true" if n == mine else "false"}">{n}</button>'
-        for n, name in enumerate(GRADE_NAMES)
+        for n, name in enumerate(texts)
     )
 
 
@@ -268,7 +271,7 @@ def _actions(hit: Hit, marks: Marks) -> str:
         if link
         else ""
     )
-    grades = _grade_buttons(marks.grades.get(hit.chunk_id))
+    grades = _grade_buttons(marks.grades.get(hit.chunk_id), marks.texts)
     return (
         f'<div class="wb-acts">{why}'
         '<button type="button" class="wb-act" data-wb-do="more" title="More like this (m)">Like this</button>'

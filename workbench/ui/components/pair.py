@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import streamlit as st
 
@@ -93,7 +94,7 @@ def _list(
         title = visible(plain(hit.title or hit.path, 120))
         where = visible(plain(hit.citation, 200))
         tag = _tag(move) if move is not None else ""
-        badge = grade_badge(grades.get(hit.chunk_id)) if known else ""
+        badge = grade_badge(grades.get(hit.chunk_id), "–") if known else ""
         rows.append(
             f'<li title="{attribute(plain(hit.text, 300))}"><span class="wb-rank">{hit.rank}</span><span class="wb-pair-what">'
             f'<a class="wb-title" href="{link}" target="_self"><bdi>{title}</bdi></a>'
@@ -124,12 +125,14 @@ def _lines(moves: Sequence[Move], rows: int) -> str:
         if move.first and move.second:
             path, dash = f"M0 {left} C50 {left} 50 {right} 100 {right}", ""
         else:
-            path, dash = (f"M0 {left} H30" if move.first else f"M70 {right} H100"), ' stroke-dasharray="4 3"'
-        drawn.append(f'<path d="{path}" stroke="{colour}"{dash}></path>')
-    return (
-        f'<svg class="wb-pair-lines" viewBox="0 0 100 {height}" style="height:{height}px" preserveAspectRatio="none" '
-        f'aria-hidden="true">{"".join(drawn)}</svg>'
+            path, dash = (f"M0 {left} H30" if move.first else f"M70 {right} H100"), " stroke-dasharray='4 3'"
+        drawn.append(f"<path d='{path}' stroke='{colour}'{dash}/>")
+    picture = (
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 100 {height}' preserveAspectRatio='none' fill='none' "
+        f"stroke-width='2'><style>path{{vector-effect:non-scaling-stroke}}</style>{''.join(drawn)}</svg>"
     )
+    # A picture: the page's sanitizer takes SVG elements out.
+    return f'<img class="wb-pair-lines" alt="" src="data:image/svg+xml,{quote(picture)}" style="height:{height}px">'
 
 
 def _reasons(moves: Sequence[Move], grades: Mapping[str, int], query: str, known: bool) -> str:
@@ -141,7 +144,7 @@ def _reasons(moves: Sequence[Move], grades: Mapping[str, int], query: str, known
     rows = []
     for move in told:
         title = tables.link(cards.document_link(move.hit, {"q": query}), move.hit.title or move.hit.path, 80)
-        badge = (tables.Html(grade_badge(grades.get(move.hit.chunk_id))),) if known else ()
+        badge = (tables.Html(grade_badge(grades.get(move.hit.chunk_id), "–")),) if known else ()
         ranks = f"{move.first or '–'} → {move.second or '–'}"
         rows.append((tables.Html(_tag(move)), ranks, *badge, title, move.reason))
     kinds = [sum(m.kind == kind for m in moves) for kind in KINDS]
