@@ -105,6 +105,20 @@ def test_nothing_found_says_why(query, plan, filters, said, sample):
     assert "loosen" not in " ".join(result.messages)
 
 
+def test_nothing_near_is_said_where_the_nearest_lies_in_the_bulk(tmp_path):
+    """Where no record is nearer to the query than one in twenty pairs of the corpus's own passages are to each other."""
+    write_files(
+        tmp_path / "in", {f"{n:03}.md": f"# Day {n}\n\nthe garden gate number {n} is shut\n" for n in range(240)}
+    )
+    wb.index([tmp_path / "in"], corpus=tmp_path / "corpus", encoder="hashing", workers=0)
+    with wb.open_corpus(tmp_path / "corpus") as corpus:
+        said = [
+            " ".join(corpus.search(query).messages) for query in ("quantum pelican", "the garden gate number 7 is shut")
+        ]
+    assert "Nothing here is near by vector: the nearest passage is at angular distance" in said[0]
+    assert "Nothing here is near" not in said[1]
+
+
 @pytest.mark.parametrize(
     ("mode", "plan"), [("grep", "default"), ("hybrid", "passages"), ("hybrid", "grep.when=always")]
 )

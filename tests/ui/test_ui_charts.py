@@ -137,8 +137,19 @@ def test_the_funnel_and_the_timings_and_an_empty_list() -> None:
         (41, 11),
         ("40", "10"),
     )
-    timings = charts.timing_figure({"hybrid": {"vector_ms": 2.0, "total_ms": 5.0}})
-    assert [t.name for t in timings.data] == ["vector"]
+    columns = {
+        "vector": {"embed_ms": 9.0, "vector_ms": 2.0, "total_ms": 11.0},
+        "hybrid": {"vector_ms": 2.0, "total_ms": 5.0},
+    }
+    timings = {t.name: dict(zip(t.y, t.x, strict=True)) for t in charts.timing_figure(columns).data}
+    once = "embedding, once for all"
+    assert timings == {
+        "vector": {"vector": 2.0, "hybrid": 2.0, once: 0.0}, "embed": {"vector": 0.0, "hybrid": 0.0, once: 9.0},
+    }  # fmt: skip
+    shared = charts.upset_figure({"Grep": ["a", "b"], "Vector": ["b", "c"], "Hybrid": ["b", "c", "d"]})
+    assert dict(zip(shared.data[0].customdata, shared.data[0].y, strict=True)) == {
+        "1 in Grep alone": 1, "1 in Grep and Vector and Hybrid": 1, "1 in Vector and Hybrid": 1, "1 in Hybrid alone": 1,
+    }  # fmt: skip
     none = np.zeros(0)
     column, other = (
         Column(name, kind, none.astype(int), none, none, none.astype(bool))

@@ -294,6 +294,57 @@ def test_pages_and_pictures_without_the_vector_side(open_app: Open, small_corpus
     assert "The model is not on this machine" in all_text(run(at))
 
 
+def test_facets_and_conditions_write_the_filter(open_app: Open, small_corpus: Path) -> None:
+    at = open_app(small_corpus, q=QUERY, filters="path = '*'")
+    assert not [w for w in at.button if w.key == "wb.w.facet.type.0"]
+    at.session_state["wb.w.section.facets"] = True
+    run(at)
+    values = {w.label.split()[0]: w for w in at.button if w.key.startswith("wb.w.facet.type.")}
+    assert values["markdown"].label == "markdown :small[6]"
+    values["code"].click()
+    run(at)
+    assert at.query_params["filters"] == "path = '*' and type = 'code'"
+    assert paths(at, "keyword") == ["backoff.py:1-3"]
+    next(w for w in at.button if w.label.startswith("code ")).click()
+    run(at)
+    at.selectbox(key="wb.w.condition.field").set_value("lines")
+    run(at)
+    at.selectbox(key="wb.w.condition.operator").set_value("<=")
+    at.multiselect(key="wb.w.condition.values").set_value(["3"])
+    run(at)
+    at.button(key="wb.w.condition.add").click()
+    run(at)
+    assert at.query_params["filters"] == "path = '*' and lines <= 3"
+    at.text_input(key="wb.w.filters").set_value("type = 'novel'")
+    run(at)
+    (said,) = [b for b in bodies(at) if "No document matches the filter" in b]  # once, not in four columns
+    assert "Values of type here: markdown (" in said
+    assert '<section class="wb-column' not in "".join(bodies(at))
+
+
+def test_results_can_be_lines_and_code_is_in_one_width(open_app: Open, small_corpus: Path) -> None:
+    at = open_app(small_corpus, q="backoff", columns="keyword,vector")
+    assert '<div class="wb-text wb-mono"' in column(at, "keyword")
+    assert "wb-compact" not in column(at, "keyword")
+    at.toggle(key="wb.w.compact").set_value(True)
+    run(at)
+    assert at.query_params["compact"] == "yes"
+    assert '<section class="wb-column wb-compact"' in column(at, "keyword")
+
+
+def test_the_sources_show_grep_where_keywords_let_it_run(open_app: Open, small_corpus: Path) -> None:
+    at = open_app(small_corpus, q=QUERY, keywords="pause", columns="hybrid")
+    assert at.button_group(key="wb.w.sources").value == ["grep", "keyword", "vector"]
+    at.button_group(key="wb.w.sources").set_value(["keyword", "vector"])
+    run(at)
+    assert at.query_params["plan"] == "default grep.when=never"
+    at.button_group(key="wb.w.sources").set_value(["grep", "keyword", "vector"])
+    run(at)
+    assert at.query_params["plan"] == "default sources=grep,keyword,vector"
+    at = open_app(small_corpus, q=QUERY, plan="default rerank.model=/no/model")
+    assert at.selectbox(key="wb.w.rerank.model").options == ["off", "overlap", "/no/model"]
+
+
 def headings(at: AppTest) -> list[str]:
     """Headings of the columns from left to right, the mark of the moved ones after a bar."""
     found = [
@@ -385,12 +436,12 @@ def test_a_preset_of_collections_names_them_and_headings_differ(open_app: Open, 
 
 
 def test_how_much_the_columns_agree_and_how_exact_they_are(open_app: Open, small_corpus: Path) -> None:
-    at = open_app(small_corpus, q=QUERY, columns="vector,vector,keyword")
-    (line,) = [b for b in bodies(at) if '<div class="wb-overlap"' in b]
-    assert "Vector · Vector (2)</b> 10 of 10 <i>J</i> 1.00 <i>RBO</i> 1.00" in line
-    assert line.count("wb-pair") == 3
-    at = open_app(small_corpus, q=QUERY, columns="vector")
-    assert not [b for b in bodies(at) if '<div class="wb-overlap"' in b]
+    at = open_app(small_corpus, q=QUERY, columns="vector,vector,keyword", picture="agreement")
+    (matrix,) = [b for b in bodies(at) if 'class="wb-agreement"' in b]
+    assert "Vector and Vector (2): 10 of 10 shared, Jaccard 1.00, RBO 1.00" in matrix
+    assert matrix.count("<b>") == 6
+    at = open_app(small_corpus, q=QUERY, columns="vector", picture="agreement")
+    assert "Two columns with results are needed" in all_text(at)
     at = open_app(small_corpus, q=QUERY)
     at.button(key="wb.w.exactness").click()
     run(at)

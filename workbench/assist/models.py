@@ -135,6 +135,16 @@ def may_name(model: str) -> bool:
     return model.strip() in BUILT_IN | {*filter(None, listed)}
 
 
+def offered(field: str) -> tuple[str, ...]:
+    """What a plan from an address may name in `rerank.model` or `rewrite.model`: off, the built-in ones of its kind, and those of
+    `allowed_models`.
+    """
+    own = (OVERLAP,) if field == "rerank.model" else (ECHO, KEYWORDS)
+    listed = [name.strip() for name in str(settings.get("allowed_models")).split(",")]
+    kind = [name for name in listed if name and (field == "rerank.model" or name.startswith(PREFIX))]
+    return tuple(dict.fromkeys((OFF, *own, *kind)))
+
+
 def check_named(model: str) -> None:
     """Refuse a model that `may_name` does not allow, without looking whether there is one. Raises AssistError."""
     if not may_name(model):

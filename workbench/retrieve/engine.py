@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.store.records import StoredRecords
 
 _KEPT_VECTORS = 64
+_BULK_SAMPLE, _BULK_FEWEST = 400, 200
 _KEPT_ADAPTATIONS = 4  # some 3 MB each
 NOT_ADAPTED = frozenset({"hashing", "static"})
 """Runtimes of encoders whose vectors are sums over words: on seven judged collections adapting to the corpus brought them
@@ -63,6 +64,7 @@ class Engine:
         self._adaptations: LRUCache[tuple[str, bytes | None], Adaptation | None] = LRUCache(_KEPT_ADAPTATIONS)
         self._lock, self._adapting = threading.Lock(), threading.Lock()
         self._first: Engine | None = None
+        self._bulks: dict[str, float] = {}
         # A result fetches rows when they are first read, perhaps after its corpus moved on: the generation stays open
         # until the last engine and result that hold it are gone.
         weakref.finalize(self, generation.close)
@@ -135,6 +137,19 @@ class Engine:
                 numbers = seen[sample(len(seen))]
                 self._adaptations[key] = fit(index.vectors(numbers), numbers)
             return self._adaptations[key]
+
+    def bulk(self, encoder: str) -> float:
+        """The cosine that one in twenty pairs of visible passages reach, by a sample spread over them: where what is not related
+        begins. -1 for fewer than 200 passages. Kept.
+        """
+        if encoder not in self._bulks:
+            visible = self.records.scope(self._principal, None, ()).visible
+            numbers = np.arange(self.records.records_total) if visible is None else np.flatnonzero(visible)
+            chosen = numbers[np.linspace(0, len(numbers) - 1, min(_BULK_SAMPLE, len(numbers))).astype(np.int64)]
+            rows = self.vectors(encoder).vectors(chosen)
+            pairs = (rows @ rows.T)[np.triu_indices(len(rows), 1)]
+            self._bulks[encoder] = float(np.quantile(pairs, 0.95)) if len(numbers) >= _BULK_FEWEST else -1.0
+        return self._bulks[encoder]
 
     def embed(self, text: str, encoder: str) -> NDArray[np.float32]:
         """A query as a vector, float32 (dim,), read-only; the last few are kept, so that the same query under another k1 or

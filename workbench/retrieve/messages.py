@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.errors import counted
-from workbench.plan.fields import FUSED, OFF, base_of, collection_of
+from workbench.plan.fields import FUSED, OFF, base_of, collection_of, encoder_of
 from workbench.plan.plan import Plan, idle
 from workbench.ranking.adapt import LEAST
 from workbench.ranking.candidates import Floats, Ints
@@ -18,6 +18,7 @@ from workbench.records import Hit
 from workbench.retrieve.fusing import Outcome, own_scores
 from workbench.retrieve.sources import scope_of
 from workbench.store.access.filters import conditions, parse
+from workbench.store.catalogue import Catalogue
 from workbench.store.lexical.synonyms import spoken
 from workbench.store.types import Occurring, QueryWords
 
@@ -65,6 +66,7 @@ def _found(result: SearchResult, hits: Sequence[Hit]) -> Iterator[str]:
         if plan.threshold(FUSED) != OFF:
             yield f"fusion.threshold was not applied: {own_scores(only)}"
     yield from _emptied(outcome, plan)
+    yield from _far(result)
     if outcome.strongest >= 0:
         # The order of the list, which a reranking model may have changed, is that of `kept`.
         place = int(np.flatnonzero(outcome.kept == outcome.strongest)[0]) + 1
@@ -158,6 +160,24 @@ def _emptied(outcome: Outcome, plan: Plan, most: int = 10) -> Iterator[str]:
         )
 
 
+def _far(result: SearchResult) -> Iterator[str]:
+    """Of each vector source that found nothing near: its nearest record is no nearer to the query than one in twenty pairs of the
+    corpus's own passages are to each other, which is where the bulk of distances begins.
+    """
+    metric = result.plan["vector.metric"]
+    for column in result.outcome.candidates.columns:
+        if base_of(column.source) != "vector" or not column.retrieved.any():
+            continue
+        nearest = float(np.nanmax(column.score[column.retrieved]))
+        bulk = result.engine.bulk(encoder_of(column.source))
+        if nearest <= bulk:
+            at, begins = (float(to_distance(cosine, metric)) for cosine in (nearest, bulk))
+            yield (
+                f"Nothing here is near by {column.source}: the nearest passage is at {metric} distance {at:.3f}, and one in "
+                f"twenty pairs of this corpus's passages are within {begins:.3f} of each other"
+            )
+
+
 def _keeping(distances: Floats, wanted: int) -> tuple[float, int]:
     """A threshold that keeps so many of the sorted distances, and how many it keeps: more only where some are equal."""
     for places in range(2, 8):
@@ -196,11 +216,13 @@ def _nothing_allowed(result: SearchResult) -> Sequence[str]:
     if not result.filters:
         return (f"There is no document{where}",)
     said = [f"No document{where} matches the filter {result.filters}"]
-    counts = _info(result)
+    engine = result.engine
+    catalogue = Catalogue(engine.opened)
+    everywhere = engine.records.scope(result.retrieved.request.principal, None, ())
     for field in dict.fromkeys(condition.field for condition in conditions(parse(result.filters))):
-        if field in ("type", "language", "collection"):
-            values = sorted(counts[f"{field}s"].items(), key=lambda item: (-item[1], item[0]))
-            shown = ", ".join(f"{value or '(none)'} ({count:,})" for value, count in values[:_MOST_VALUES])
+        values = list(catalogue.values(everywhere, field, engine.records).items())
+        if values:
+            shown = ", ".join(f"{value} ({count:,})" for value, count in values[:_MOST_VALUES])
             said.append(f"Values of {field} here: {shown}{', …' if len(values) > _MOST_VALUES else ''}")
     return said
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.records import FileStatus, Principal
+from workbench.store.access import filters
 from workbench.store.database import fetch, fetch_columns
 from workbench.store.reader import Generation
 from workbench.store.records import StoredRecords
@@ -174,6 +175,21 @@ class Catalogue:
         for number, value in rows:
             if allowed is None or allowed[number]:
                 counted.update(value if isinstance(value, list) else [str(value)] if value not in (None, "") else [])
+        return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
+
+    def values(self, scope: Scope, field: str, shown: StoredRecords) -> dict[str, int]:
+        """Value of a field of the filter language -> number of allowed documents with it, the most frequent first: of a facet, or
+        of a key of front matter; none of other columns, nor of keys where a policy masks texts for who looks (`shown`).
+        """
+        if field in FACETS:
+            return self.counts(scope, field)
+        key = field.removeprefix("metadata.")
+        if shown.masks or (field == key and field in filters.COLUMNS):
+            return {}
+        sql = "SELECT DISTINCT document_number, text FROM fields WHERE nfc_normalize(key) = nfc_normalize(?) AND text <> ''"
+        allowed = scope.allowed_documents
+        rows = fetch(self._connection, sql, [key])
+        counted = Counter(text for number, text in rows if allowed is None or allowed[number])
         return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
     def folder(self, path: str, root: str, scope: Scope) -> list[Listed]:

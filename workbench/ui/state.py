@@ -48,7 +48,7 @@ def remember(what: str, before: AppState | Callable[[], object]) -> None:
 
 
 MODES = ("grep", "keyword", "vector", "hybrid")
-PICTURES = ("none", "ranks", "shares", "scores", "distances", "funnel", "timings")
+PICTURES = ("none", "ranks", "agreement", "shares", "scores", "distances", "funnel", "timings")
 LONGEST = 4_000
 MOST_COLUMNS = 4
 OWN = "plan"
@@ -87,6 +87,7 @@ class AppState:
         picture: The chart above the columns, or `none`.
         roles: The roles to look with, a part of those one has; None is all of them.
         examples: Whether the page searches code examples instead of filling the columns.
+        compact: Whether a result is one line that opens.
         judged, measure: Query set and measure of the figure in the bar; "" is the default one (`live.chosen`).
     """
 
@@ -100,6 +101,7 @@ class AppState:
     picture: str = PICTURES[0]
     roles: tuple[str, ...] | None = None
     examples: bool = False
+    compact: bool = False
     judged: str = ""
     measure: str = ""
 
@@ -136,8 +138,7 @@ class AppState:
             params["moves"] = str(self.moves)
         if self.picture != plain.picture:
             params["picture"] = self.picture
-        if self.examples:
-            params["examples"] = "yes"
+        params |= {name: "yes" for name in ("examples", "compact") if getattr(self, name)}
         if self.roles is not None:
             params["as"] = ",".join(self.roles) or NOBODY
         return params
@@ -159,6 +160,7 @@ PARAMS = (
     "moves",
     "picture",
     "examples",
+    "compact",
     "as",
 )
 KEPT = ("judged", "measure", "as")
@@ -194,7 +196,8 @@ def from_params(params: Mapping[str, str]) -> tuple[AppState, tuple[str, ...]]:
             state = replace(state, picture=params["picture"])
         else:
             problems.append(f"The address names an unknown picture; the pictures are {', '.join(PICTURES)}.")
-    state = replace(state, examples=params.get("examples", "") == "yes")
+    switched: dict[str, Any] = {name: params.get(name, "") == "yes" for name in ("examples", "compact")}
+    state = replace(state, **switched)
     if "as" in params:
         names = {name.strip() for name in params["as"].split(",")} - {"", NOBODY}
         state = replace(state, roles=tuple(sorted(names)))

@@ -54,6 +54,7 @@ class Marks:
             not look the same as before it.
         collections: Whether to name the collections of a hit.
         asked: Address parameters of the search, for the links to the Explain and Document pages.
+        compact: Whether a card is one line that opens.
         plan: The column's own plan; "" is the shared one, which the page's script puts into the link when it is used, so
             that a moved slider changes no column whose results stay as they are.
         acts: Whether cards have buttons (why, note, grades): those of a kept result have none.
@@ -70,6 +71,7 @@ class Marks:
     written: int = 0
     collections: bool = False
     asked: Mapping[str, str] = field(default_factory=dict)
+    compact: bool = False
     plan: str = ""
     acts: bool = True
 
@@ -185,7 +187,8 @@ def card(
 ) -> str:
     """One result; `ranks` has its ranks in sources that only other columns asked, `sources` are those to show a rank of."""
     link = attribute(document_link(hit, marks.asked))
-    title = visible(plain(hit.title or hit.path, 120))
+    # Of a file that is called like many others the path says which one it is.
+    title = visible(plain(hit.path if not hit.title or hit.path.endswith(f"/{hit.title}") else hit.title, 120))
     name = f"Result {hit.rank}" if hit.rank else "Added by page"
     return (
         f'<article class="wb-card{"" if hit.rank else " wb-added"}" data-rank="{hit.rank}" '
@@ -318,7 +321,8 @@ def _bar(hit: Hit) -> str:
 def _passage(hit: Hit, numbered: bool) -> str:
     if numbered:
         return _lines(hit)
-    return f'<div class="wb-text" dir="auto">{passage_html(excerpt(hit.text, hit.matches, PASSAGE))}</div>'
+    mono = " wb-mono" if hit.metadata.get("type") == "code" else ""
+    return f'<div class="wb-text{mono}" dir="auto">{passage_html(excerpt(hit.text, hit.matches, PASSAGE))}</div>'
 
 
 def passage_html(piece: Excerpt) -> str:
@@ -387,7 +391,7 @@ def column(
     """
     cards = "".join(card(h, ranks.get(h.chunk_id, {}), sources, numbered=numbered, marks=marks) for h in hits)
     figures = figures_html(marks.figures, marks.few)
-    return f"{_column_head(title, badge, marks.written)}{figures}{messages}{cards}</section>"
+    return f"{_column_head(title, badge, marks.written, marks.compact)}{figures}{messages}{cards}</section>"
 
 
 def messages_html(messages: Sequence[str], warnings: Sequence[str], unavailable: Sequence[Unavailable]) -> str:
@@ -402,11 +406,12 @@ def failed_column(title: str, error: WorkbenchError, badge: str = "") -> str:
     return f"{_column_head(title, badge)}{alert('', error.message, error.remedy)}</section>"
 
 
-def _column_head(title: str, badge: str, written: int = 0) -> str:
+def _column_head(title: str, badge: str, written: int = 0, compact: bool = False) -> str:
     mark = f'<span class="wb-badge">{visible(badge)}</span>' if badge else ""
     name = plain(title, 120)
     stamp = f' data-written="{written}"' if written else ""
-    return f'<section class="wb-column" aria-label="{attribute(name)} results"{stamp}><h3>{visible(name)}{mark}</h3>'
+    lines = " wb-compact" if compact else ""
+    return f'<section class="wb-column{lines}" aria-label="{attribute(name)} results"{stamp}><h3>{visible(name)}{mark}</h3>'
 
 
 def example_head(number: int, example: Example) -> str:

@@ -16,6 +16,7 @@ from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 from workbench import guide
+from workbench.assist.models import offered
 from workbench.errors import PlanError, WorkbenchError
 from workbench.plan import fields as plan_fields
 from workbench.plan.controls import Slot
@@ -187,22 +188,33 @@ def choice(plan: Plan, name: str, label: str, options: Sequence[str] | None = No
         st.selectbox(label, values, index=values.index(plan[name]), **args)
 
 
-def many(plan: Plan, name: str, label: str, options: Sequence[str]) -> None:
-    """Several of the given names; names of the plan that are not among them are offered too."""
-    offered = sorted({*options, *plan[name]})
-    chosen = list(plan[name])
-    args = {"default": chosen, "help": help_of(name), **bound(name, chosen, _set_many, name)}
-    if len(offered) <= MOST_PILLS:
-        st.pills(label, offered, selection_mode="multi", **args)
+def many(plan: Plan, name: str, label: str, options: Sequence[str], running: Sequence[str] = ()) -> None:
+    """Several of the given names; names of the plan that are not among them are offered too. `running` are shown as chosen in
+    place of the plan's: grep too, where keywords let it join.
+    """
+    chosen = list(running or plan[name])
+    named = sorted({*options, *plan[name], *chosen})
+    args = {"default": chosen, "help": help_of(name), **bound(name, chosen, _set_many, name, tuple(chosen))}
+    if len(named) <= MOST_PILLS:
+        st.pills(label, named, selection_mode="multi", **args)
     else:
-        st.multiselect(label, offered, **args)
+        st.multiselect(label, named, **args)
 
 
-def _set_many(chosen: list[str], name: str) -> None:
-    if not chosen and name == "sources":
+def _set_many(chosen: list[str], name: str, before: tuple[str, ...]) -> None:
+    if name != "sources":
+        app_state.set_plan({name: chosen})
+        return
+    if not chosen:
         app_state.notice("A search needs at least one source, so the last one stays.")
         return
-    app_state.set_plan({name: chosen})
+    plan, when = app_state.current().moved, {}
+    if "grep" in before and "grep" not in plan.sources:  # it joined by the keywords, which `grep.when` says
+        when = {} if "grep" in chosen else {"grep.when": "never"}
+        chosen = [source for source in chosen if source != "grep"] or list(plan.sources)
+    elif "grep" in chosen and plan["grep.when"] == "never":
+        when = {"grep.when": "auto"}
+    app_state.set_plan({name: chosen, **when})
 
 
 def field(plan: Plan, slot: Slot, source: str = "") -> None:
@@ -212,7 +224,13 @@ def field(plan: Plan, slot: Slot, source: str = "") -> None:
     name = f"{slot.name}.{source}" if source else slot.name
     spec, label, value = plan_fields.BY_NAME[slot.name], slot.label.format(source=source), plan[name]
     help = help_of(name)
-    if slot.typed:
+    if slot.name in ("rerank.model", "rewrite.model"):
+        shown = str(value)
+        options = list(dict.fromkeys((*offered(slot.name), shown)))
+        more = " Who runs the app names other models in the setting `allowed_models`."
+        chosen = bound(name, shown, _set_field, name)
+        st.selectbox(label, options, index=options.index(shown), help=help + more, **chosen)
+    elif slot.typed:
         shown = plan_fields.show(value)
         st.text_input(label, shown, help=help, max_chars=500, **bound(name, shown, _set_field, name))
     elif slot.name == "depth" and slot.low is not None:
@@ -313,13 +331,10 @@ def text_box(
         st.text_input(label, text, type="search" if search else "default", **options)
 
 
-def examples_switch(on: bool) -> None:
-    st.toggle(
-        "Code examples",
-        on,
-        **bound("examples", on, lambda value: app_state.update("code examples", examples=value)),
-        help="Worked examples instead of the columns: code with a line on what it is. The preset pages is made for them.",
-    )
+def switch(name: str, label: str, on: bool, help: str) -> None:
+    """A switch of one of the state's yes-or-no attributes."""
+    words = label.lower()
+    st.toggle(label, on, help=help, **bound(name, on, lambda value: app_state.update(words, **{name: value})))
 
 
 def _set_text(text: str | None, name: str) -> None:

@@ -100,7 +100,8 @@ def _slot(slot: Slot, plan: Plan, state: AppState, corpus: Corpus) -> None:
     if slot.name == "limit":
         controls.slider(plan, "limit", slot.label, 1, min(int(slot.high or 50), plan["limit.max"]), 1, whole_page=True)
     elif slot.name == "sources":
-        controls.many(plan, "sources", slot.label, _sources(corpus))
+        running = sources_of(plan, "hybrid", state.query, state.keywords)
+        controls.many(plan, "sources", slot.label, _sources(corpus), running)
     elif slot.name == "collections":
         controls.many(plan, "collections", slot.label, resources.collections(corpus))
     elif plan_fields.BY_NAME[slot.name].family:

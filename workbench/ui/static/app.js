@@ -47,6 +47,8 @@
 
   document.addEventListener("click", (event) => {
     const button = event.target.closest && event.target.closest("[data-wb-copy],[data-wb-link],[data-wb-open],[data-wb-do],[data-wb-keys]");
+    const line = cardOf(event.target);
+    if (line && line.closest(".wb-compact") && !event.target.closest("a,button") && getSelection().isCollapsed) toggle(line);
     if (!button) return;
     const card = cardOf(button);
     if (card) remember(card);
@@ -121,6 +123,27 @@
     return all.find((c) => chunkOf(c) === current.chunk) || all[Math.min(current.place, all.length - 1)] || null;
   }
 
+  // Rules that follow the pointer and the opened lines: rules, and not classes of cards, because cards are drawn anew.
+  const rules = document.head.appendChild(document.createElement("style"));
+  const opened = new Set();
+  let pointed = "";
+  const named = (chunk) => `[data-chunk="${CSS.escape(chunk)}"]`;
+  function rule() {
+    const closed = opened.size ? `:not(${[...opened].map(named).join()})` : "";
+    rules.textContent = `.wb-compact .wb-card${closed}{display:grid;grid-template-columns:minmax(0,1fr) 3rem;gap:.5rem;
+      align-items:center;& >:not(.wb-head,.wb-bar){display:none} & .wb-title{-webkit-line-clamp:1} & .wb-bar{margin:0}}
+      ${pointed && `.wb-card${named(pointed)}{outline:2px solid var(--wb-sky);outline-offset:-1px}`}`;
+  }
+  rule();
+  function toggle(card) {
+    if (!opened.delete(chunkOf(card))) opened.add(chunkOf(card));
+    rule();
+  }
+  document.addEventListener("pointerover", (event) => {
+    const card = cardOf(event.target), chunk = card && card.closest(".wb-column") ? chunkOf(card) : "";
+    if (chunk !== pointed) { pointed = chunk; rule(); }
+  });
+
   function go(card) {
     if (!card) return;
     remember(card);
@@ -154,7 +177,7 @@
       ["/", "to the query"], ["j k", "next and previous result"], ["h l", "column to the left and right"],
       ["g, then 0 to 3", "grade the result"], ["o", "open the document"], ["w", "why it has this rank"],
       ["m", "more like this"], ["n", "write a note"], ["c", "copy the citation"], ["e", "open in the editor"],
-      ["u", "undo the last change"], ["?", "these keys"],
+      ["u", "undo the last change"], ["Enter", "open or close a result that is one line"], ["?", "these keys"],
     ];
     const table = document.createElement("table");
     for (const [key, what] of rows) {
@@ -173,7 +196,7 @@
   const onCard = {
     o: (card) => press(card, ".wb-title"), w: (card) => press(card, "a.wb-act"), c: (card) => press(card, ".wb-copy"),
     m: (card) => press(card, '[data-wb-do="more"]'), n: (card) => press(card, '[data-wb-do="note"]'),
-    e: (card) => press(card, "[data-wb-open]"),
+    e: (card) => press(card, "[data-wb-open]"), Enter: (card) => card.closest(".wb-compact") && toggle(card),
   };
 
   function stopGrading() {

@@ -12,22 +12,28 @@ import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.charts import distance_figure, funnel_figure, rank_figure, score_figure, share_figure, timing_figure
+from workbench.charts import (
+    distance_figure,
+    funnel_figure,
+    rank_figure,
+    score_figure,
+    share_figure,
+    timing_figure,
+    upset_figure,
+)
 from workbench.charts.distributions import Histogram
 from workbench.errors import UsageError, WorkbenchError
 from workbench.markup import attribute, csv_of, plain, visible
 from workbench.plan.fields import OFF, base_of
-from workbench.plan.plan import Plan
 from workbench.ranking.agreement import jaccard, overlap, rbo
 from workbench.retrieve.request import sources_of
 from workbench.ui import events, marks, resources
 from workbench.ui import state as app_state
-from workbench.ui.components import boxes, cards, controls, sidebar, welcome
+from workbench.ui.components import boxes, cards, conditions, controls, sidebar, welcome
 from workbench.ui.components.cards import histogram_html
 from workbench.ui.components.controls import PREFIX, lazy
 from workbench.ui.components.thresholds import Place
@@ -59,23 +65,28 @@ FILTER_HELP = (
     "A condition on documents: `type = 'markdown'`, `path glob 'reference/**' and not language = 'fr'`, "
     "`modified >= 2024-01-01`. [Guide](guide?page=search#filters)"
 )
+COMPACT_HELP = "Results as lines: rank, title, grade and what added to the score. A click or Enter opens one."
+EXAMPLES_HELP = (
+    "Worked examples instead of the columns: code with a line on what it is. The preset pages is made for them."
+)
 CONTEXT_HELP = (
     "Code or text that you have open: the names in it are added to what the vector side embeds, and to nothing else."
 )
 
 
-def query_line(help: str, example: str = "") -> None:
+def query_line(help: str, example: str = "", types: Sequence[str] = ()) -> None:
     query, keywords, filters = st.columns([5, 3, 3], gap="small", vertical_alignment="bottom")
     with query:
         controls.text_box("query", "Query", help, example, search=True)
     with keywords:
         controls.text_box("keywords", "Keywords", KEYWORDS_HELP, "exact words, for grep")
     with filters:
-        controls.text_box("filters", "Filter", FILTER_HELP, "type = 'markdown'")
+        controls.text_box("filters", "Filter", FILTER_HELP, f"type = '{types[0]}'" if types else "year >= 2024")
 
 
 def draw_bar(corpus: Corpus, state: AppState) -> None:
-    query_line(QUERY_HELP, "What finds the right passage?")
+    types = resources.info(corpus)["types"]
+    query_line(QUERY_HELP, "What finds the right passage?", sorted(types, key=types.get, reverse=True))
     plans = resources.saved_plans()
     with st.container(horizontal=True, gap="small", key="wb-boxes"):
         boxes.columns_box(state, plans)
@@ -83,7 +94,9 @@ def draw_bar(corpus: Corpus, state: AppState) -> None:
         with controls.lazy(context, "context", "What you have open in an editor, to search with.") as opened:
             if opened.open:
                 controls.text_box("context", "Context", CONTEXT_HELP, "the code or text that you have open", lines=True)
-        controls.examples_switch(state.examples)
+        conditions.box(corpus, state)
+        controls.switch("compact", "One line each", state.compact, COMPACT_HELP)
+        controls.switch("examples", "Code examples", state.examples, EXAMPLES_HELP)
         boxes.saved_box(state)
         boxes.synonyms_box(corpus)
         export_box(state)
@@ -127,6 +140,7 @@ def exported(finder: Finder, slot: str, kind: str) -> bytes:
 TITLES = {
     "none": "Results only",
     "ranks": "How ranks moved",
+    "agreement": "Agreement",
     "shares": "Who contributed",
     "scores": "Score against score",
     "distances": "Distances",
@@ -179,6 +193,9 @@ def draw_picture(found: tuple[Found, ...]) -> None:
     if main is None or main.result is None:
         st.caption(NOTHING)
         return
+    if name == "agreement":
+        _agreement(found)
+        return
     drawn = _figures(name, main, main.result, found)
     if isinstance(drawn, str):
         st.caption(drawn)
@@ -218,27 +235,44 @@ def timings_of(results: Mapping[str, SearchResult]) -> Any:
 
 # --- the columns ---------------------------------------------------------------------------------------------------------
 
-OVERLAP_HELP = (
-    "Of each two columns: how many results both show, Jaccard (shared over all), and RBO, rank-biased overlap with p 0.9 "
-    "(1 is the same order; the top counts most)"
-)
+
+def _agreement(found: tuple[Found, ...]) -> None:
+    """How much the columns agree: a matrix of each two, and how many results exactly which columns share."""
+    lists = {f.title: [h.chunk_id for h in f.hits if h.rank] for f in found if f.hits}
+    if len(lists) < 2:
+        st.caption("Two columns with results are needed to compare them.")
+        return
+    left, right = st.columns(2, gap="medium")
+    left.html(agreement_html(lists))
+    with right:
+        controls.chart(upset_figure(lists), "wb.chart.agreement", "How many results exactly these columns share.")
 
 
-def overlap_html(found: tuple[Found, ...], plan: Plan) -> str:
-    """One line, empty where there are not two columns with results; it carries the shared plan for the page's script."""
-    lists = [(f.title, [h.chunk_id for h in f.hits if h.rank]) for f in found if f.hits]
-    pairs = []
-    for (one, first), (other, second) in combinations(lists, 2):
-        most = min(len(first), len(second))
-        pairs.append(
-            f'<span class="wb-pair"><b>{visible(plain(one, 24))} · {visible(plain(other, 24))}</b> '
-            f"{overlap(first, second)} of {most} <i>J</i> {jaccard(first, second):.2f} <i>RBO</i> {rbo(first, second):.2f}"
-            "</span>"
-        )
-    held = f'data-wb-plan="{attribute(str(plan))}"'
-    if not pairs:
-        return f"<div {held}></div>"
-    return f'<div class="wb-overlap" {held} title="{OVERLAP_HELP}" aria-label="Overlap of the columns">{"".join(pairs)}</div>'
+def agreement_html(lists: Mapping[str, Sequence[str]]) -> str:
+    """Each two columns: how many results both show, and rank-biased overlap, which is also the cell's shade."""
+    names = list(lists)
+    rows = []
+    for one in names:
+        cells = []
+        for other in names:
+            if one == other:
+                cells.append("<td></td>")
+                continue
+            first, second = lists[one], lists[other]
+            both, most, order = overlap(first, second), min(len(first), len(second)), rbo(first, second)
+            words = f"{one} and {other}: {both} of {most} shared, Jaccard {jaccard(first, second):.2f}, RBO {order:.2f}"
+            shade = f"background:color-mix(in srgb,var(--wb-blue) {order:.0%},transparent)"
+            cells.append(
+                f'<td style="{shade};color:{"#fff" if order > 0.6 else "inherit"}" title="{attribute(plain(words, 200))}">'
+                f"<b>{both}</b>/{most} <span>{order:.2f}</span></td>"
+            )
+        rows.append(f'<tr><th scope="row">{visible(plain(one, 24))}</th>{"".join(cells)}</tr>')
+    head = "".join(f'<th scope="col">{visible(plain(name, 24))}</th>' for name in names)
+    return (
+        f'<table class="wb-agreement" aria-label="Agreement of the columns"><tr><td></td>{head}</tr>{"".join(rows)}</table>'
+        '<p class="wb-msg">Results that both show, of those they could, and RBO, rank-biased overlap with p 0.9: 1 is the same '
+        "order, and the top counts most.</p>"
+    )
 
 
 def request_of(state: AppState) -> Request:
@@ -266,15 +300,16 @@ def _columns(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
     found = find(corpus, state)
     ranked, sources = ranks(found), sources_shown(found)
     shown, asked = marks.marks_of(corpus, state, found), marks.asked_of(corpus, *marks.judged_query(state))
-    st.html(marks.line_html(asked) + overlap_html(found, state.plan))
+    # The page's script puts the shared plan into links.
+    st.html(marks.line_html(asked) + f'<div data-wb-plan="{attribute(str(state.plan))}"></div>')
     common = _common_fault(found)
-    if common is not None:
-        st.html(cards.alert("", common.message, common.remedy))
+    if common:
+        st.html(common)
         return found
     places = st.columns(len(found), gap="small")
     for place, one in zip(places, found, strict=True):
         own = shown if one.result is None else marks.figured(shown, asked, one.result)
-        place.html(_column(one, ranked, sources, own))
+        place.html(_column(one, ranked, sources, own, state.compact))
     return found
 
 
@@ -295,14 +330,25 @@ def _examples(corpus: Corpus, state: AppState) -> None:
         st.code(example.code, language=None, wrap_lines=True)
 
 
-def _common_fault(found: Sequence[Found]) -> WorkbenchError | None:
-    """The one thing that is wrong with every column (a filter that cannot be read): shown once, not in each of them."""
-    faults = {(f.error.message, f.error.remedy): f.error for f in found if f.error is not None}
-    answered = any(f.error is None for f in found)
-    return next(iter(faults.values())) if len(faults) == 1 and len(found) > 1 and not answered else None
+def _common_fault(found: Sequence[Found]) -> str:
+    """The one thing that is wrong with every column (a filter that cannot be read, or lets nothing through), as HTML: shown once,
+    not in each of them.
+    """
+    if len(found) < 2:
+        return ""
+    faults = {(f.error.message, f.error.remedy) for f in found if f.error is not None}
+    if len(faults) == 1 and all(f.error is not None for f in found):
+        return cards.alert("", *faults.pop())
+    results = [f.result for f in found if f.result is not None]
+    if len(results) < len(found) or any(r.retrieved.allowed or not r.retrieved.visible for r in results):
+        return ""
+    said = [m for m in results[0].messages if all(m in r.messages for r in results)]
+    return cards.alert(said[0], ". ".join(said[1:]), "") if said else ""
 
 
-def _column(one: Found, ranked: dict[str, dict[str, int]], sources: Sequence[str], shown: cards.Marks) -> str:
+def _column(
+    one: Found, ranked: dict[str, dict[str, int]], sources: Sequence[str], shown: cards.Marks, compact: bool
+) -> str:
     badge = "moved by the sidebar" if one.moved else ""
     if one.result is None:
         return cards.failed_column(one.title, one.error, badge=badge) if one.error is not None else ""
@@ -314,7 +360,7 @@ def _column(one: Found, ranked: dict[str, dict[str, int]], sources: Sequence[str
         messages=cards.messages_html(one.result.messages, one.result.warnings, one.result.unavailable),
         numbered=one.mode == "grep",
         badge=badge,
-        marks=replace(shown, plan="" if one.slot == one.mode else str(one.result.plan)),
+        marks=replace(shown, plan="" if one.slot == one.mode else str(one.result.plan), compact=compact),
     )
 
 
