@@ -95,6 +95,7 @@ def main() -> None:
                 page.wait_for_function("!!window.__workbenchPages")
                 settled(page)
                 ready(page)
+                expect(page.locator('.wb-live[role="status"]')).to_be_visible()
                 settled(page)
                 page.screenshot(path=TO / f"{name}.png")
                 context.close()
