@@ -4,6 +4,7 @@ Small corpora of few words, so that ties, repeated texts, phrases, exclusions an
 words reads the files; ranks, steps and remedies are checked by searching.
 """
 
+import math
 import re
 from collections.abc import Iterator
 from functools import reduce
@@ -105,6 +106,9 @@ def check(corpus: wb.Corpus, result: wb.SearchResult, path: str, where: str | No
     hits = [h for h in result.hits if not h.added and h.path == path]
     assert found.found
     assert found.rank == (min(h.rank for h in hits) if hits else None), found
+    if found.score is not None:
+        parts = [*(s.contribution for s in found.standings), *found.beside.values()]
+        assert math.fsum(parts) == pytest.approx(found.score, abs=1e-12)
     said = 1
     number = corpus.engine.records.find_record(found.chunk_id, result.retrieved.scope)
     assert number is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ class Explanation:
         fused_rank, score: Its rank in the fused list before dedupe and limit, and its score there, the sum of the standings'
             contributions; None when no source retrieved it.
         standings: One a source.
+        beside: What was added to the score by no source: feedback from the top.
         dropped_by: The step that dropped it: `corpus`, `filters`, `match`, `depth`, `threshold`, `dedupe`, `strongest`, `limit`;
             "" for a result.
         reason: That step in a sentence.
@@ -67,18 +68,20 @@ class Explanation:
     verified: bool = False
     ways: tuple[Way, ...] = ()
     similar: tuple[str, ...] = ()
+    beside: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def sum(self) -> str:
-        """The fused score as the sum that it is: `0.3162 (vector, cosine 0.412) + 0.08 (keyword, BM25 3.1) = 0.3962`."""
+        """The fused score as the sum that it is: `0.3162 (vector, similarity 0.412) + 0.08 (keyword, BM25 3.1) = 0.3962`."""
         added = [s for s in self.standings if s.contribution] if self.score is not None else []
-        kinds = {"vector": "cosine", "keyword": "BM25"}
+        kinds = {"vector": "similarity", "keyword": "BM25"}
         parts = [
             f"{s.contribution:.4g} ({s.source}"
             + ("" if s.score is None else f", {kinds.get(base_of(s.source), 'score')} {s.score:.4g}")
             + ")"
             for s in added
         ]
+        parts += [f"{value:.4g} ({name})" for name, value in self.beside.items() if value and added]
         return f"{' + '.join(parts)} = {self.score:.4g}" if parts else ""
 
 
@@ -214,6 +217,11 @@ def _explain_records(
         "standings": case.standings,
         "fused_rank": case.position + 1 if case.position >= 0 else None,
         "score": float(result.fused.scores[case.position]) if case.position >= 0 else None,
+        "beside": {
+            name: float(values[case.position])
+            for name, values in result.fused.contributions.items()
+            if name not in case.sources and case.position >= 0
+        },
     }
     if rank := remedies.rank(result):
         shown = next(h for h in result.hits if h.rank == rank)

@@ -416,7 +416,7 @@ def _sources(standings: Sequence[SourceStanding]) -> str:
         )
         for s in standings
     ]
-    return table(("Source", "", "Rank", "BM25 or cosine", "Distance", "Added to the score"), rows, range(2, 6))
+    return table(("Source", "", "Rank", "BM25 or similarity", "Distance", "Added to the score"), rows, range(2, 6))
 
 
 def _value(value: float | None) -> Html:
