@@ -292,7 +292,7 @@ def markdown(facts: dict[str, Any]) -> str:
             f"{facts['chunks']:,} chunks with MiniLM vectors, {QUESTIONS} questions, {facts['rounds']} rounds in turn;"
             f" {machine['processor']}, {machine['cores']} cores, Python {machine['python']}, commit {machine['commit']}, load"
             f" {machine['load']:.1f} at the start.", "",
-            *head, *lines, "", "| system | what explains a score |", "|---|---|", *explained, "",
+            *facts.get("notes", ()), *head, *lines, "", "| system | what explains a score |", "|---|---|", *explained, "",
         ]
     )  # fmt: skip
 
