@@ -102,8 +102,8 @@ def _start(corpus: Corpus, names: dict[str, str], person: str) -> Choice | None:
     plans.setdefault(str(state.current().plan), "As set on the Search page")
     for saved, text in resources.saved_plans().items():
         plans.setdefault(text, f"Saved: {plain(saved, 60)}")
-    asked, active = state.page_value("for"), live.chosen(corpus)[0]
-    first = next((n for n in (asked, active) if n in names), next(iter(names)))
+    active = live.chosen(corpus)[0]
+    first = active if active in names else next(iter(names))
     left, right = st.columns([3, 2], gap="medium")
     left.page_link(state.page_of("queries"), label="Add queries, or make another set", icon=":material/list:")
     name = left.selectbox(

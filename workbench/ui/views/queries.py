@@ -112,7 +112,8 @@ def _set(corpus: Corpus, report: SetReport, active: str) -> None:
     with st.container(horizontal=True):
         to: Any = functools.partial(st.button, type="secondary")
         if to("Judge", key=_KEY + "judge", icon=":material/gavel:", disabled=not report.queries):
-            st.switch_page(state.page_of("judge"), query_params={"for": name})
+            live.choose(name, live.chosen(corpus)[1])
+            st.switch_page(state.page_of("judge"))
         if to("Make it the active set", key=_KEY + "activate", disabled=name == active):
             live.choose(name, live.chosen(corpus)[1])
             state.message(f"Grades and figures are those of {name} now.")
