@@ -86,7 +86,7 @@ def run(
 ) -> GrepAnswer:
     scope = Scope()
     if documents is not None:
-        mask = np.zeros(grep._text.__len__(), np.bool_)
+        mask = np.zeros(grep._columns.documents_total, np.bool_)
         mask[list(documents)] = True
         scope = Scope(allowed_documents=mask)
     return grep.search(patterns, scope, depth, regex=regex, case=case, word=word, context=context)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from visiting import choose, expect, listening, prepared
@@ -16,7 +17,7 @@ QUERIES = ("retry request", "boil water", "pause", "kettle")
 @pytest.fixture
 def query_set(corpus: Path, request: pytest.FixtureRequest) -> str:
     """A set of its own for each test."""
-    name = f"{SET} {request.node.name[5:25]}"
+    name = f"{SET} {request.node.name[5:25]} {uuid4().hex[:6]}"  # a test that is gone through again has another one
     with wb.open_corpus(corpus) as opened:
         opened.judging.sets.create(name, QUERIES)
     return name
@@ -32,7 +33,7 @@ def start(page: Any, server: str, name: str, judge: str | None = None) -> None:
         box.press("Tab")
     page.get_by_role("button", name="Start judging").click()
     expect(page.get_by_label("Passage to judge")).to_be_visible()
-    listening(page, "Undo")
+    listening(page, "Undo Shortcut U")
 
 
 def shown(page: Any) -> str:
@@ -68,7 +69,7 @@ def test_ten_results_judged_by_keyboard_are_all_there_after_a_reload(
     eleventh = shown(page)
     page.reload()
     expect(page.get_by_label("Passage to judge")).to_be_visible()
-    listening(page, "Undo")
+    listening(page, "Undo Shortcut U")
     expect(page.get_by_text("10 of", exact=False).first).to_be_visible()
     assert shown(page) == eleventh
     press(page, "n")

@@ -1,5 +1,6 @@
 """Journeys on the Tune page: try plans, take the best one to the Search page, and read the figure beside a moved slider."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def test_a_sweep_and_a_threshold_and_the_figure_on_the_search_page(page: Any, se
     slider.press("ArrowLeft")
     figure = page.locator('.wb-live[role="status"]')
     expect(figure).to_contain_text("nDCG@10")
-    expect(page.get_by_text("of 6 queries")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"of \d+ queries")).first).to_be_visible()
     assert page.foreign == []
     assert errors == []
 

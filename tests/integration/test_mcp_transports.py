@@ -25,7 +25,7 @@ from mcp.client.streamable_http import streamable_http_client
 import workbench as wb
 from workbench.cli.main import main
 
-TOOLS = {"hybrid_search", "grep_search", "vector_search", "search_examples", "read_file", "corpus_info"}
+TOOLS = {"hybrid_search", "grep_search", "vector_search", "search_examples", "read_file", "corpus_info", "explain"}
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("hybrid_search", {"semantic_query": "what trips the breaker", "exact_keywords": "kettle"}),
     ("vector_search", {"query": "what trips the breaker", "threshold": "off"}),

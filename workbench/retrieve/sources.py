@@ -39,6 +39,7 @@ _NONE = np.zeros(0, np.int64)
 _OLDER = (
     "The words of this corpus were split by older rules, so keywords may miss some: run `workbench index` on it again"
 )
+_NOT_ALL_LINES = "grep has not read all that may match, so better lines may be missing: add a rarer keyword or a filter"
 
 
 def retrieve(
@@ -247,6 +248,9 @@ class _Search:
             counts="documents" if counts_documents(plan) else "chunks",
             **{name: plan[f"grep.{name}"] for name in ("regex", "case", "word", "context")},
         )
+        if not found.complete:
+            with self._lock:
+                self.notes = (*self.notes, _NOT_ALL_LINES)
         # A chunk that several passages point to keeps the first, the best.
         best: dict[int, int] = {}
         for position, number in enumerate(found.numbers.tolist()):

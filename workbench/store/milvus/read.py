@@ -255,7 +255,7 @@ class MilvusWords(LexicalIndex):
         if not np.array_equal(np.isin(column, codes), seen):
             raise SourceUnavailable(
                 "The rules of corpus.yaml hide documents that they did not when the words were counted",
-                "Run workbench index on the folders again",
+                "Run `workbench index` on the folders again",
             )
         return f" AND access IN ({', '.join(map(str, codes.tolist())) or 'NULL'})"
 
