@@ -57,7 +57,7 @@ def candidate_sets(draw: st.DrawFn, cuts: bool = True, sources: tuple[str, ...] 
     angles = np.array(draw(st.lists(st.sampled_from(LEVELS), min_size=n, max_size=n)))
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     whole = draw(st.lists(st.booleans(), min_size=n, max_size=n))
-    return replace(candidates_of(columns, documents, whole), vectors=vectors)
+    return replace(candidates_of(columns, documents, whole), vectors=lambda rows: vectors[rows])
 
 
 @st.composite

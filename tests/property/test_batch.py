@@ -46,7 +46,8 @@ def expected(
 
 def judged(candidates: Candidates, texts: list[int] | None = None, left_out: str | None = None) -> Judged:
     names = tuple("" if d == left_out else d for d in candidates.document_ids)
-    products = None if candidates.vectors is None else candidates.vectors @ candidates.vectors.T
+    vectors = None if candidates.vectors is None else candidates.vectors(np.arange(len(candidates)))
+    products = None if vectors is None else vectors @ vectors.T
     equal = None if texts is None else np.asarray(texts, np.uint64)
     return Judged(candidates, np.arange(len(candidates)), names, equal, products)
 

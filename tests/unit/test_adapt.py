@@ -91,7 +91,15 @@ def two_sources(adapted: list[float] | None = None, vectors: np.ndarray | None =
     if adapted is not None:
         vector = replace(vector, adapted=np.array(adapted))
     names = ("a", "b", "c", "d")
-    return Candidates(names, names, names, np.ones(4, np.int64), np.zeros(4, bool), (keyword, vector), vectors)
+    return Candidates(
+        names,
+        names,
+        names,
+        np.ones(4, np.int64),
+        np.zeros(4, bool),
+        (keyword, vector),
+        None if vectors is None else vectors.__getitem__,
+    )
 
 
 def test_adapted_similarity_orders_and_counts_and_the_cosine_cuts() -> None:

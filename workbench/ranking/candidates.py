@@ -7,7 +7,7 @@ string is compared while fusing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,7 +83,7 @@ class Column:
 class Candidates:
     """Every candidate of one search: n rows, one column a source (columns sorted by source name).
 
-    `vectors` are float64 (n, d), rows of length 1: what feedback compares; None where it is not asked for.
+    `vectors` gives some rows' vectors, float64 (m, d) of length 1, which feedback compares; None where it is not asked for.
     """
 
     chunk_ids: tuple[str, ...]
@@ -92,7 +92,7 @@ class Candidates:
     start_lines: Ints
     whole: Bools
     columns: tuple[Column, ...]
-    vectors: Floats | None = None
+    vectors: Callable[[Ints], Floats] | None = None
 
     def __len__(self) -> int:
         return len(self.chunk_ids)

@@ -111,7 +111,7 @@ def fuse(candidates: Candidates | Mapping[str, Sequence[tuple[str, float]]], fus
     ]
     rows = _shown(candidates, plan, table, parts)
     if plan.feedback_weight and candidates.vectors is not None and parts:
-        parts.append(_fed_back(scores, table, candidates.vectors[rows], plan))
+        parts.append(_fed_back(scores, table, candidates.vectors(rows), plan))
         scores = exact_sum(parts)
     return _fused(candidates, plan, table, rows, parts, values, scores, best_first(scores, table.coverage))
 

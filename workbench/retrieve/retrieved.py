@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,6 @@ from workbench.records import Document, Kind, Passage, Ranked, Span, Unavailable
 from workbench.retrieve.request import Request, check_principal, kind_of, sources_of
 from workbench.store.records import StoredRecords
 from workbench.store.types import ChunkRow, RecordColumns, Scope, Scored
-
-_VECTORS_KEPT = 1_000  # rows; more are read again for each fusion
 
 
 def counts_documents(plan: Plan) -> bool:
@@ -111,6 +110,7 @@ class Retrieved:
     marked: dict[tuple[str, int], tuple[Span, ...]] = field(default_factory=dict)
     _masked: dict[int, bool] = field(default_factory=dict)
     _computed: dict[str, Floats] = field(default_factory=dict)
+    _last: dict[str, tuple[Ints, Floats]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def masked_rows(self, rows: Ints) -> int:
@@ -231,8 +231,8 @@ class Retrieved:
             alike = self._computed.get(key := f"alike {source}")
             if alike is None:
                 query = adaptation.adapted(self.vectors[encoder_of(source)][None])[0]
-                vectors = self._adapted_vectors(source, adaptation, keep=bool(plan["feedback.weight"]))
-                alike = self._computed[key] = rounded(vectors @ query)
+                alike = rounded(adaptation.adapted(answer.vectors(self.columns.numbers)) @ query)
+                self._computed[key] = alike
             adapted = (1.0 - SHARE) * column.computed + SHARE * alike
             if weight := float(plan["vector.hubness"]):
                 hubness = self._computed.get(key := f"hubness {source}")
@@ -242,38 +242,34 @@ class Retrieved:
                 adapted -= weight * hubness
         return replace(column, adapted=adapted)
 
-    def _adapted_vectors(self, source: str, adaptation: Adaptation, keep: bool) -> Floats:
-        """The adapted vector of every row, float64 (n, d); kept, if asked to, where they are few."""
-        vectors, read = self._computed.get(key := f"vectors {source}"), self.answers[source].vectors
-        if vectors is None:
-            assert read is not None
-            vectors = adaptation.adapted(read(self.columns.numbers))
-            if keep and len(vectors) <= _VECTORS_KEPT:
-                self._computed[key] = vectors
-        return vectors
-
-    def _vectors(self, plan: Plan) -> Floats | None:
-        """The adapted vectors of every row by the plan's first vector source that has some, float64 (n, d); None without one."""
+    def _vectors(self, plan: Plan) -> Callable[[Ints], Floats] | None:
+        """What gives rows their adapted vectors, by the plan's first vector source that has some; None without one."""
         for source in self.sources_for(plan):
             answer = self.answers[source]
             adaptation = answer.adaptation() if answer.adaptation is not None else None
             if adaptation is not None and answer.vectors is not None:
-                return self._adapted_vectors(source, adaptation, keep=True)
+                return partial(self._adapted_rows, source, adaptation, answer.vectors)
         return None
 
+    def _adapted_rows(
+        self, source: str, adaptation: Adaptation, read: Callable[[Ints], NDArray[np.float32]], rows: Ints
+    ) -> Floats:
+        """The adapted vectors of rows, float64 (m, d). Those of the last rows are kept: most sliders fuse the same ones again."""
+        last = self._last.get(source)
+        if last is None or not np.array_equal(last[0], rows):
+            last = self._last[source] = (rows, adaptation.adapted(read(self.columns.numbers[rows])))
+        return last[1]
+
     def likeness(self, plan: Plan) -> Floats | None:
-        """The products of the rows' vectors, float64 (n, n), for many plans with feedback; None without vectors. Kept, and the
-        vectors are not.
-        """
-        key = f"likeness {plan.sources}"
+        """The products of the rows' vectors, float64 (n, n), for many plans with feedback; None without vectors. Kept."""
+        key, vectors = f"likeness {plan.sources}", self._vectors(plan)
+        if vectors is None:
+            return None
         with self._lock:
             if key not in self._computed:
-                vectors = self._vectors(plan)
-                if vectors is None:
-                    return None
-                self._computed[key] = vectors @ vectors.T
-                for name in [n for n in self._computed if n.startswith("vectors ")]:
-                    del self._computed[name]
+                every = vectors(np.arange(len(self.columns.numbers)))
+                self._computed[key] = every @ every.T
+                self._last.clear()
             return self._computed[key]
 
     def _as_passages(self, candidates: Candidates) -> Candidates:
