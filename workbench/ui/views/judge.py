@@ -243,10 +243,11 @@ def _panel(corpus: Corpus) -> None:
         return
     target = (shown.query.query_id, shown.chunk.chunk_id)
     passage, beside = st.columns([7, 3], gap="medium")
-    with passage:
-        st.html(_shown_html(shown, made))
     with beside:
         _query_list(made, shown.query)
+    # Last but the buttons: a key that is pressed before they are those of this passage does nothing.
+    with passage:
+        st.html(_shown_html(shown, made))
     with st.container(key="wb-judge-bar"):
         with st.container(horizontal=True):
             for grade, text in enumerate(made.grade_texts):
