@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -110,13 +109,6 @@ def test_without_a_set_there_is_nothing_to_judge(open_app: Open, corpus: Path) -
     assert "no query set to judge yet" in all_text(judge(open_app, corpus))
 
 
-def figures_are_there(at):
-    """Wait until the figures of the done screen are there: Python 3.11 cannot parse a script and a measure's name at once."""
-    job, end = at.session_state["wb.judge.figures"], time.monotonic() + 60
-    while job.running and time.monotonic() < end:
-        time.sleep(0.05)
-
-
 def test_undo_skip_and_note_and_the_page_is_blind(open_app: Open, corpus: Path) -> None:
     at = start(open_app, corpus, "boil water")
     first = shown(at)
@@ -136,7 +128,6 @@ def test_undo_skip_and_note_and_the_page_is_blind(open_app: Open, corpus: Path) 
     press(at, "take-up")
     assert shown(at) == first
     press(at, "grade.0")
-    figures_are_there(at)
     assert "All passages of this pool are judged" in all_text(at)
     assert "workbench eval tea" in at.code[0].value
     press(at, "undo")

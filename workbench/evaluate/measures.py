@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import ast
 import difflib
-import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ DEEPEST = 1000
 _REMEDY = "Write it like nDCG@10, RR, R@100, P(rel=2)@5, AP, Success@10 or Judged@10"
 
 
-@functools.lru_cache(256)  # Python 3.11 fails where two threads parse at once: a name is parsed once
+@lru_cache(256)  # Python 3.11 fails where two threads parse at once: a name is parsed once
 def parse_measure(text: str) -> Any:
     """The ir_measures measure of a name such as `nDCG@10` or `P(rel=2)@5`; case does not matter.
 
