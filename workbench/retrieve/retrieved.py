@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -227,19 +227,17 @@ class Retrieved:
         adaptation = answer.adaptation() if answer.adaptation is not None else None
         if adaptation is None or answer.vectors is None:
             return column
+        numbers, weight = self.columns.numbers, float(plan["vector.hubness"])
+        stored = cache(partial(answer.vectors, numbers))  # read once, where something is worked out
         with self._lock:
-            alike = self._computed.get(key := f"alike {source}")
-            if alike is None:
+            if (key := f"alike {source}") not in self._computed:
                 query = adaptation.adapted(self.vectors[encoder_of(source)][None])[0]
-                alike = rounded(adaptation.adapted(answer.vectors(self.columns.numbers)) @ query)
-                self._computed[key] = alike
-            adapted = (1.0 - SHARE) * column.computed + SHARE * alike
-            if weight := float(plan["vector.hubness"]):
-                hubness = self._computed.get(key := f"hubness {source}")
-                if hubness is None:
-                    numbers = self.columns.numbers
-                    hubness = self._computed[key] = adaptation.hubness(answer.vectors(numbers), numbers)
-                adapted -= weight * hubness
+                self._computed[key] = rounded(adaptation.adapted(stored()) @ query)
+            adapted = (1.0 - SHARE) * column.computed + SHARE * self._computed[key]
+            if weight and (key := f"hubness {source}") not in self._computed:
+                self._computed[key] = adaptation.hubness(stored(), numbers)
+            if weight:
+                adapted -= weight * self._computed[f"hubness {source}"]
         return replace(column, adapted=adapted)
 
     def _vectors(self, plan: Plan) -> Callable[[Ints], Floats] | None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -233,7 +234,7 @@ class _Search:
             scored=scored,
             exhausted=exhausted,
             compute=lambda numbers: index.score(vector, numbers),
-            adaptation=lambda: self._engine.adaptation(encoder, scope),
+            adaptation=cache(partial(self._engine.adaptation, encoder, scope)),
             vectors=index.vectors,
             steady=not scored.approximate and not index.approximates(scope, 1, exact),
             milliseconds=since(started),

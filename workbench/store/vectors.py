@@ -180,11 +180,10 @@ class VectorIndex:
         Raises EncoderMismatch where the vector has another number of dimensions, UsageError where it is not finite, or
         `exact` is another word.
         """
-        query = self._query(vector)
+        query = checked_query(vector, self.identity)
         rows = self._rows(scope)
         allowed = len(self) if rows is None else len(rows)
-        if exact not in ("auto", "yes", "no"):
-            raise UsageError(f"exact is {exact!r}", "It is auto, yes or no")
+        check_exact(exact)
         if depth <= 0 or allowed == 0:
             return Scored(np.empty(0, np.int64), np.empty(0), allowed)
         if self._approximately(scope, rows, depth, exact):
@@ -197,11 +196,11 @@ class VectorIndex:
 
     def score(self, vector: Floats32, numbers: Ints) -> Floats:
         """Cosine of given records, float64 in the same order, in [-1, 1]; bit-equal to `search`."""
-        return self._cosines64(self._query(vector), np.asarray(numbers, np.int64))
+        return self._cosines64(checked_query(vector, self.identity), np.asarray(numbers, np.int64))
 
     def cosines(self, vector: Floats32, scope: Scope) -> Floats32:
         """Cosine of every allowed record, float32, in number order, in [-1, 1]: for histograms."""
-        query = self._query(vector)
+        query = checked_query(vector, self.identity)
         return np.clip(self._product(query, self._rows(scope)), np.float32(-1), np.float32(1))
 
     def vectors(self, numbers: Ints) -> Floats32:
@@ -243,17 +242,6 @@ class VectorIndex:
         # The graph's cosines are rough, so the border of the wanted ones is too.
         return found[: depth + max(16, depth // 8)] if len(found) >= min(depth, here) else None
 
-    def _query(self, vector: Floats32) -> Floats32:
-        query = np.ascontiguousarray(vector, np.float32)
-        if query.shape != (self.identity.dim,):
-            raise EncoderMismatch(
-                f"The query's vector has shape {query.shape}, the corpus has {self.identity.dim} dimensions",
-                f"Encode the query with {self.identity.name}",
-            )
-        if not np.isfinite(query).all():
-            raise UsageError("The query's vector holds values that are not finite", "Encode the query again")
-        return query
-
     def _rows(self, scope: Scope) -> Ints | None:
         """Numbers of the allowed records, up; None for all."""
         mask = scope.allowed if scope.allowed is not None else scope.visible
@@ -294,6 +282,25 @@ class VectorIndex:
             part = numbers[start : start + _RESCORE_ROWS]
             result[start : start + _RESCORE_ROWS] = np.einsum("ij,j->i", self._matrix[part].astype(np.float64), wide)
         return np.clip(result, -1.0, 1.0, out=result)
+
+
+def checked_query(vector: Floats32, identity: EncoderIdentity) -> Floats32:
+    """A query's vector, float32 (dim,). Raises EncoderMismatch where it has other dimensions, UsageError where it is not finite."""
+    query = np.ascontiguousarray(vector, np.float32)
+    if query.shape != (identity.dim,):
+        raise EncoderMismatch(
+            f"The query's vector has shape {query.shape}, the corpus has {identity.dim} dimensions",
+            f"Encode the query with {identity.name}",
+        )
+    if not np.isfinite(query).all():
+        raise UsageError("The query's vector holds values that are not finite", "Encode the query again")
+    return query
+
+
+def check_exact(exact: str) -> None:
+    """Raise UsageError for another word than those of the field `vector.exact`."""
+    if exact not in ("auto", "yes", "no"):
+        raise UsageError(f"exact is {exact!r}", "It is auto, yes or no")
 
 
 def _width(depth: int) -> int:

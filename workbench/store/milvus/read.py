@@ -23,7 +23,7 @@ import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from workbench.errors import EncoderMismatch, SourceUnavailable, UsageError
+from workbench.errors import SourceUnavailable
 from workbench.records import EncoderIdentity
 from workbench.store.arrays import Columns
 from workbench.store.database import fetch
@@ -37,6 +37,7 @@ from workbench.store.milvus.remote import MOST, Remote
 from workbench.store.milvus.write import dimension, vector_field
 from workbench.store.records import StoredRecords
 from workbench.store.types import Scope, Scored
+from workbench.store.vectors import check_exact, checked_query
 
 _OVERFETCH = 2
 _COUNTED = 2_000
@@ -290,9 +291,8 @@ class MilvusVectors:
         """The `depth` nearest allowed records that Milvus finds, by cosine as float64, score down then number up; at most
         `MOST`. `exact` is `yes`: the widest search that its index allows; still approximate unless the index is FLAT.
         """
-        if exact not in ("auto", "yes", "no"):
-            raise UsageError(f"exact is {exact!r}", "It is auto, yes or no")
-        query = self._query(vector)
+        check_exact(exact)
+        query = checked_query(vector, self.identity)
         allowed = len(self) if scope.allowed is None else int(np.count_nonzero(scope.allowed))
         depth = min(depth, MOST, allowed)
         if depth <= 0:
@@ -310,7 +310,7 @@ class MilvusVectors:
 
     def score(self, vector: Floats32, numbers: Ints) -> Floats:
         """Cosine of given records, float64 in the same order."""
-        return _cosines(self.vectors(numbers), self._query(vector))
+        return _cosines(self.vectors(numbers), checked_query(vector, self.identity))
 
     def cosines(self, vector: Floats32, scope: Scope) -> Floats32:
         """Cosine of every allowed record, float32, in number order; of more than `_MOST_COSINES` an even sample."""
@@ -324,17 +324,6 @@ class MilvusVectors:
 
     def approximates(self, scope: Scope, depth: int, exact: str) -> bool:
         return (len(self) if scope.allowed is None else int(np.count_nonzero(scope.allowed))) > MOST
-
-    def _query(self, vector: Floats32) -> Floats32:
-        query = np.ascontiguousarray(vector, np.float32)
-        if query.shape != (self.identity.dim,):
-            raise EncoderMismatch(
-                f"The query's vector has shape {query.shape}, the corpus has {self.identity.dim} dimensions",
-                f"Encode the query with {self.identity.name}",
-            )
-        if not np.isfinite(query).all():
-            raise UsageError("The query's vector holds values that are not finite", "Encode the query again")
-        return query
 
 
 def stored_vectors(remote: Remote, field: str, numbers: Ints, dim: int) -> Floats32:
