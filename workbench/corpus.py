@@ -631,7 +631,7 @@ class Corpus:
     def _viewer(self) -> str:
         from workbench.saved.measured import viewer_of
 
-        return viewer_of(self.principal, "" if self.policy is None else self.policy.name)
+        return viewer_of(self.principal, self.policy)
 
     def evaluate_run(
         self,

@@ -357,7 +357,7 @@ def test_a_set_goes_out_as_one_file_and_comes_in_again(judged: wb.Corpus, tmp_pa
     """Of passages the own forms, with needs; the others of documents."""
     judging = judged.judging
     judging.sets.describe("tea", "1", "how much water")
-    name, data = exchange.exported(judging, "tea", form)
+    name, data = exchange.export_name("tea", form), exchange.exported(judging, "tea", form)
     (tmp_path / name).write_bytes(data)
     assert exchange.import_files(judging, [tmp_path / name], "again").startswith("again: ")
     own = form in ("jsonl", "csv")

@@ -89,12 +89,13 @@ def evaluate(o: Given) -> None:
                     for mode in o.modes or ("hybrid",):
                         done = opened.evaluate(loaded, plan, measures, mode=mode, filters=o.filters, progress=progress)
                         made.append(replace(done, name=f"{opened.path}: {done.name}") if o.others else done)
-    with o.open() as opened:
-        if o.keep:
-            opened.keep_evaluations(made, filters=o.filters)
-        made += [opened.evaluate_run(run, loaded, measures) for run in runs]
-        if o.report:
-            _write_report(opened, made, o.report)
+                if corpus is None:
+                    ranked = [opened.evaluate_run(run, loaded, measures) for run in runs]
+                if o.keep:
+                    opened.keep_evaluations(made, filters=o.filters)
+                if o.report:
+                    _write_report(opened, [*made, *ranked], o.report)
+    made += ranked
     if o.run_file is not None:
         made[0].run.save_trec(o.run_file)
     board = Leaderboard(tuple(made))
@@ -115,27 +116,24 @@ def _write_report(opened: Corpus, items: Any, target: Path) -> None:
 
 
 def _evaluation_dict(board: Leaderboard, n: int, per_query: bool) -> dict[str, Any]:
+    from workbench.evaluate.statistics import finite
+
     evaluation, difference = board.evaluations[n], board.differences()[n]
     data: dict[str, Any] = {
         "plan": evaluation.name,
         "queries": len(evaluation.query_ids),
         "measures": evaluation.frame().to_dicts(),
-        "judged@10": _known(evaluation.coverage.judged),
-        "unjudged@10": _known(evaluation.coverage.unjudged),
-        "latency_ms": {"p50": _known(evaluation.latency.p50), "p95": _known(evaluation.latency.p95)},
+        "judged@10": finite(evaluation.coverage.judged),
+        "unjudged@10": finite(evaluation.coverage.unjudged),
+        "latency_ms": {"p50": finite(evaluation.latency.p50), "p95": finite(evaluation.latency.p95)},
         "warnings": list(evaluation.warnings),
     }
     if difference is not None:
-        ends = {name: _known(getattr(difference, name)) for name in ("difference", "low", "high", "p")}
+        ends = {name: finite(getattr(difference, name)) for name in ("difference", "low", "high", "p")}
         data["against"] = {"plan": board.base.name, "verdict": difference.verdict, **ends}
     if per_query:
         data["per_query"] = evaluation.per_query().to_dicts()
     return data
-
-
-def _known(value: float) -> float | None:
-    """The figure, None where there is nothing to take it of: JSON knows no NaN."""
-    return None if math.isnan(value) else value
 
 
 def _print_board(board: Leaderboard, per_query: bool) -> None:
@@ -187,6 +185,7 @@ def check(o: Given) -> None:
     """
     from workbench.evaluate.guarding import Guard, read_baseline, save_baseline
     from workbench.evaluate.guarding import check as compare
+    from workbench.evaluate.statistics import finite
 
     plan, least = o.plan(), _minimums(o.minimums)
     loaded = o.judged(o.judgments, o.split, o.judges)
@@ -221,7 +220,7 @@ def check(o: Given) -> None:
             {
                 "plan": now.name,
                 "passed": found.passed,
-                "figures": {m: _known(now.mean(m)) for m in now.measures},
+                "figures": {m: finite(now.mean(m)) for m in now.measures},
                 "failures": list(found.failures),
                 "verdicts": [d.verdict for d in found.differences],
                 "fallen": [asdict(f) for f in found.fallen],
@@ -318,8 +317,10 @@ def threshold(o: Given) -> None:
 
 
 def _threshold_row(found: Distribution, percent: float, plan: Plan) -> dict[str, Any]:
+    from workbench.evaluate.statistics import finite
+
     at = found.advised(percent / 100)
-    lost, dropped = (_known(round(100 * share, 2)) for share in found.dropped(at))
+    lost, dropped = (finite(round(100 * share, 2)) for share in found.dropped(at))
     field = plan.threshold_to_set(found.source)
     return {
         "source": found.source,
@@ -327,7 +328,7 @@ def _threshold_row(found: Distribution, percent: float, plan: Plan) -> dict[str,
         "relevant": len(found.relevant),
         "not_found": found.missed,
         "lose": percent,
-        "threshold": _known(at),
+        "threshold": finite(at),
         "loses": lost,
         "drops": dropped,
         "now": plan.threshold(found.source) if field else None,

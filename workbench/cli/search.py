@@ -128,14 +128,11 @@ def explain(o: Given) -> None:
             live = opened.live(loaded, o.measure, plan, mode=o.mode)
             costs = [live.cost(plan.replace(way.changes or {}), plan) if way.of_plan else None for way in found.ways]
     if o.as_json:
-        from workbench.evaluate.statistics import known
+        from workbench.evaluate.statistics import finite
 
         data = asdict(found)
         for way, cost in zip(data["ways"], costs, strict=True):
-            way["cost"] = cost and {
-                **asdict(cost),
-                **dict(zip(("low", "high"), known(cost.low, cost.high), strict=True)),
-            }
+            way["cost"] = cost and {**asdict(cost), "low": finite(cost.low), "high": finite(cost.high)}
         output.print_json(data)
     else:
         _print_explanation(found, costs)

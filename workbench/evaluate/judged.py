@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from workbench.evaluate.evaluation import COVERAGE_DEPTH as TOP
+from workbench.evaluate.evaluation import LOW_COVERAGE
 from workbench.evaluate.measures import Quick
 from workbench.evaluate.run import judged_keys, named
 from workbench.judgments.qrels import Judgments
 from workbench.retrieve.result import SearchResult
 
-TOP = 10
-LOW = 0.5
-"""The share of judged results below which a figure says more of the judging than of the ranking."""
 _READ = 4 * TOP
 """Candidates that are read at first: a chunk whose passages all counted before takes no place."""
 _NDCG, _P = Quick("nDCG", TOP, 1), Quick("P", TOP, 1)
@@ -51,7 +50,7 @@ class Judged:
     @property
     def few(self) -> bool:
         """Whether so few are judged that the figures may be far too low."""
-        return self.judged < LOW * self.top
+        return self.judged < LOW_COVERAGE * self.top
 
 
 def judge(result: SearchResult, judgments: Judgments, query_id: str) -> Judged:

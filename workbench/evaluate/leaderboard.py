@@ -7,7 +7,6 @@ the best of twenty is not called better because it was lucky. Queries without ju
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +21,7 @@ from workbench.evaluate.evaluation import Evaluation, score_run
 from workbench.evaluate.measures import needed_depth, parse_measures
 from workbench.evaluate.pool import Pool, rankings_of
 from workbench.evaluate.run import Run, query_frame
-from workbench.evaluate.statistics import Difference, holm, known
+from workbench.evaluate.statistics import Difference, finite, holm, known
 from workbench.judgments.qrels import Judgments, Topic
 from workbench.plan.plan import Plan
 from workbench.ranking.agreement import rbo
@@ -75,8 +74,17 @@ class Leaderboard:
 
     def differences(self, measure: str | None = None) -> tuple[Difference | None, ...]:
         """Each plan against the baseline by one measure (the first), p corrected for the number of plans; None for the baseline
-        itself. Raises UsageError where the plans were not measured on the same judgments.
+        itself. Worked out once. Raises UsageError where the plans were not measured on the same judgments.
         """
+        if measure not in self._differences:
+            self._differences[measure] = self._compared(measure)
+        return self._differences[measure]
+
+    @cached_property
+    def _differences(self) -> dict[str | None, tuple[Difference | None, ...]]:
+        return {}
+
+    def _compared(self, measure: str | None) -> tuple[Difference | None, ...]:
         others = [n for n in range(len(self.evaluations)) if n != self.baseline]
         made = {n: self.base.compare(self.evaluations[n], measure) for n in others} if self.measures else {}
         corrected = holm(np.array([d.p for d in made.values()])) if made else ()
@@ -106,9 +114,9 @@ class Leaderboard:
                 ends = {f"{figure['measure']} {end}": figure[end] for end in ("low", "high")}
                 row |= {figure["measure"]: figure["mean"], **ends}
             latency = evaluation.latency
-            row |= {"p50_ms": _finite(latency.p50), "p95_ms": _finite(latency.p95)}
+            row |= {"p50_ms": finite(latency.p50), "p95_ms": finite(latency.p95)}
             if self.judged:
-                row["judged@10"] = _finite(evaluation.coverage.judged)
+                row["judged@10"] = finite(evaluation.coverage.judged)
                 low, high = (None, None) if d is None else known(d.low, d.high)
                 row |= {
                     "difference": d and d.difference,
@@ -151,10 +159,6 @@ class Leaderboard:
     def _only(self, query_id: str, here: Sequence[str], there: Sequence[str]) -> list[str]:
         grades = self.base.judgments.qrels[query_id]
         return [key for key in here if key not in there and (not grades or grades.get(key, 0) > 0)]
-
-
-def _finite(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def leaderboard(

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,10 @@ from workbench.errors import UsageError
 DEFAULT_MEASURES: tuple[str, ...] = ("nDCG@10", "R@100", "RR", "P@10", "AP", "Judged@10")
 DEEPEST = 1000
 
+_PLAIN = re.compile(r"([A-Za-z_]\w*)(?:@([1-9]\d{0,8}))?", re.ASCII)
 _REMEDY = "Write it like nDCG@10, RR, R@100, P(rel=2)@5, AP, Success@10 or Judged@10"
 
 
-@lru_cache(256)  # Python 3.11 fails where two threads parse at once: a name is parsed once
 def parse_measure(text: str) -> Any:
     """The ir_measures measure of a name such as `nDCG@10` or `P(rel=2)@5`; case does not matter.
 
@@ -141,7 +142,13 @@ def _pipeline() -> Any:
 
 
 def _read(text: str) -> tuple[str, dict[str, Any], int | float | None]:
-    """Name, named parameters and what is after @ in `Name(a=1)@10`; `IPrec@0.1` has a share there. Raises UsageError."""
+    """Name, named parameters and what is after @ in `Name(a=1)@10`; `IPrec@0.1` has a share there. Raises UsageError.
+
+    Names without parameters are read without Python's parser: 3.11's fails where two threads parse at once, and a page's script
+    is parsed while its thread measures.
+    """
+    if plain := _PLAIN.fullmatch(str(text).strip()):
+        return plain[1], {}, int(plain[2]) if plain[2] else None
     try:
         node: ast.expr = ast.parse(str(text).strip(), mode="eval").body
         cutoff = None

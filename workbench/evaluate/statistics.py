@@ -68,6 +68,16 @@ def known(low: float, high: float) -> tuple[float | None, float | None]:
     return (None, None) if math.isnan(low) else (low, high)
 
 
+def finite(value: float | None) -> float | None:
+    """A figure for JSON and tables; None where there is nothing to take it of."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def significant(p: float, low: float | None, high: float | None) -> bool:
+    """Whether p is below 0.05 and the interval (None or NaN: no spread can be told) leaves out 0."""
+    return p < SIGNIFICANT and low is not None and high is not None and (low > 0 or high < 0)
+
+
 def randomisation_test(differences: Floats, *, resamples: int = RESAMPLES, seed: int = 0) -> float:
     """Two-sided p of a mean difference under random signs: exact for few differing queries, else sampled.
 
@@ -111,7 +121,7 @@ class Difference:
     @property
     def significant(self) -> bool:
         """True when p is below 0.05 and the interval leaves out 0."""
-        return self.p < SIGNIFICANT and (self.low > 0 or self.high < 0)
+        return significant(self.p, self.low, self.high)
 
     @property
     def brief(self) -> str:

@@ -357,21 +357,29 @@ def export_judgments(
     return sum(map(len, documents.qrels.values()))
 
 
-def exported(judging: Judging, name: str, form: str) -> tuple[str, bytes]:
-    """A set's judgments as one file: its name, and its bytes. Forms of several files are a ZIP archive of them."""
-    stem = "".join(c if c.isalnum() or c in " ._-" else "_" for c in name).strip(". ") or "set"
+def export_name(name: str, form: str) -> str:
+    """What the file of a set's judgments in a form is called."""
+    ending = {"quepid": ".quepid.csv", "trec": ".trec.zip", "beir": ".beir.zip"}.get(form, f".{form}")
+    return _stem(name) + ending
+
+
+def _stem(name: str) -> str:
+    return "".join(c if c.isalnum() or c in " ._-" else "_" for c in name).strip(". ") or "set"
+
+
+def exported(judging: Judging, name: str, form: str) -> bytes:
+    """A set's judgments as one file, which `export_name` names. Forms of several files are a ZIP archive of them."""
     with tempfile.TemporaryDirectory() as folder:
-        own = Path(folder) / stem
-        ending = {"jsonl": ".jsonl", "csv": ".csv", "quepid": ".quepid.csv", "trec": ".qrels"}.get(form, "")
-        target = own / (stem + ending) if ending else own
+        own = Path(folder) / _stem(name)
+        target = {"trec": own / f"{own.name}.qrels", "beir": own}.get(form, own / export_name(name, form))
         export_judgments(judging, name, target, form)
         if form not in ("trec", "beir"):
-            return target.name, target.read_bytes()
+            return target.read_bytes()
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted(p for p in own.rglob("*") if p.is_file()):
                 archive.write(file, file.relative_to(folder))
-        return f"{stem}.{form}.zip", out.getvalue()
+        return out.getvalue()
 
 
 def _own_rows(judging: Judging, name: str, judges: Sequence[str] | None) -> list[dict[str, Any]]:

@@ -5,7 +5,6 @@ A figure is taken over what its viewer could see, so each is kept for that viewe
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from workbench.plan.plan import recorded_text
 from workbench.plan.presets import EDITION
 from workbench.records import Principal, principal_key
 from workbench.saved.database import Group, now, open_database, time_of
+from workbench.store.access.visibility import Policy, policy_digest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,6 +74,6 @@ def measured(corpus: Path, viewer: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={**schema, "changed": pl.Boolean}, orient="row")
 
 
-def viewer_of(principal: Principal | None, policy: str) -> str:
-    """Whose figures they are: a principal under a policy (its name)."""
-    return json.dumps([principal_key(principal), hashlib.sha256(policy.encode()).hexdigest()[:16] if policy else ""])
+def viewer_of(principal: Principal | None, policy: Policy | None) -> str:
+    """Whose figures they are: a principal under a policy."""
+    return json.dumps([principal_key(principal), policy_digest(policy)])

@@ -11,10 +11,8 @@ count documents that the audience may not know of; ranks and scores stay as they
 from __future__ import annotations
 
 import getpass
-import hashlib
 import importlib.metadata
 import json
-import math
 import platform
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +24,7 @@ import numpy as np
 from workbench import settings
 from workbench.errors import PrincipalRequired, UsageError
 from workbench.evaluate.evaluation import Evaluation
+from workbench.evaluate.statistics import finite
 from workbench.evaluate.sweep import Sweep
 from workbench.plan import fields as plan_fields
 from workbench.plan.plan import Plan
@@ -49,7 +48,7 @@ from workbench.snapshot.schema import (
     SavedSweep,
     columns,
 )
-from workbench.store.access.visibility import Access, Policy, SeeAll, visible
+from workbench.store.access.visibility import Access, Policy, SeeAll, policy_digest, visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -144,11 +143,6 @@ def about(engine: Engine, scope: Scope, principal: Principal | None, note: str, 
     return About(
         created, clean(maker() if by is None else by), clean(note), principal, origin, packages(), policy=policy
     )
-
-
-def policy_digest(policy: Policy | None) -> str:
-    """A policy's name as a digest, 16 hex digits; "" for none."""
-    return "" if policy is None else hashlib.sha256(policy.name.encode("utf-8")).hexdigest()[:16]
 
 
 def maker() -> str:
@@ -251,7 +245,7 @@ def _candidates(number: int, result: SearchResult, rows: Rows) -> None:
         score = (
             str(fused.labels[position]),
             float(fused.scores[position]),
-            _finite(result.outcome.rerank.get(position)),
+            finite(result.outcome.rerank.get(position)),
         )
         rows["candidates"].append((*place, *chunk, *lines, *score))
         for column in outcome.candidates.columns:
@@ -265,7 +259,7 @@ def _candidates(number: int, result: SearchResult, rows: Rows) -> None:
             if rank and plan_fields.base_of(column.source) == "vector":
                 far = float(to_distance(column.score[record], metric))
             raw = float(column.counting[record]) if rank else None
-            evidence = (column.source, rank or None, _finite(raw), _finite(far), contribution)
+            evidence = (column.source, rank or None, finite(raw), finite(far), contribution)
             rows["sources"].append((number, position + 1, *evidence))
         if FEEDBACK in fused.contributions:
             fed = float(fused.contributions[FEEDBACK][position])
@@ -280,15 +274,11 @@ def _passage(number: int, at: int, hit: Hit, places: Mapping[str, int]) -> tuple
         "place": None if hit.added else places.get(hit.chunk_id),
         "match_starts": [start for start, _ in row["matches"]],
         "match_ends": [end for _, end in row["matches"]],
-        "score": _finite(hit.score),
-        "distance": _finite(hit.distance),
+        "score": finite(hit.score),
+        "distance": finite(hit.distance),
         "metadata": json.dumps(dict(hit.metadata), sort_keys=True, ensure_ascii=False, default=str),
     }
     return tuple(clean(v) if isinstance(v, str) else v for v in (row[column] for column in columns("passages")))
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)
 
 
 # --- evaluations and sweeps -----------------------------------------------------------------------------------------------
@@ -307,7 +297,7 @@ def _evaluations(evaluations: Sequence[Evaluation]) -> tuple[tuple[SavedEvaluati
                 for key, grade in e.judgments.qrels[i].items()
             ]
         means = (SavedMean(r["measure"], r["mean"], r["low"], r["high"], r["queries"]) for r in e.frame().to_dicts())
-        coverage = {"judged": _finite(e.coverage.judged), "unjudged": _finite(e.coverage.unjudged)}
+        coverage = {"judged": finite(e.coverage.judged), "unjudged": finite(e.coverage.unjudged)}
         coverage |= {"unjudged_documents": e.coverage.unjudged_documents, "empty": e.coverage.empty}
         which = (known[e.judgments.digest], clean(e.judgments.name), e.judgments.digest)
         warnings = tuple(map(clean, e.warnings))
@@ -334,8 +324,8 @@ def _sweep(sweep: Sweep, before: int, after: int) -> SavedSweep:
         verdict=clean(sweep.verdict),
         agreement=clean(sweep.agreement),
         difference=d.difference,
-        low=_finite(d.low),
-        high=_finite(d.high),
+        low=finite(d.low),
+        high=finite(d.high),
         p=d.p,
         warnings=tuple(map(clean, sweep.warnings)),
         **{name: getattr(sweep, name) for name in same},

@@ -27,6 +27,7 @@ from workbench.charts.layout import BLUE, LABELS, SKY, VERMILION
 from workbench.charts.search import most_places
 from workbench.errors import counted
 from workbench.evaluate.leaderboard import Leaderboard
+from workbench.evaluate.statistics import significant
 from workbench.markup import attribute, excerpt, marked, visible
 from workbench.records import FEEDBACK, Label
 from workbench.snapshot.boards import boards_of
@@ -494,7 +495,7 @@ def _sweep(content: Content, number: int, room: Room, figures: dict[str, str]) -
         for row in shown
     ]
     means = [(f"{n}. ⟦{key}-p{row['point']}⟧", row["mean"], None, None) for n, row in enumerate(shown[:BEST], 1)]
-    sure = saved.p < 0.05 and saved.low is not None and saved.high is not None and (saved.low > 0 or saved.high < 0)
+    sure = significant(saved.p, saved.low, saved.high)
     kind = "better" if sure and saved.difference > 0 else "worse" if sure else "even"
     lines = [saved.agreement, f"{saved.combinations:,} combinations requested by {saved.search} search."]
     lines += [] if saved.complete else ["It was stopped before the end."]

@@ -285,7 +285,7 @@ class VectorIndex:
 
 
 def checked_query(vector: Floats32, identity: EncoderIdentity) -> Floats32:
-    """A query's vector, float32 (dim,). Raises EncoderMismatch where it has other dimensions, UsageError where it is not finite."""
+    """A query's vector, float32 (dim,). Raises EncoderMismatch where it has other dimensions, UsageError where not finite."""
     query = np.ascontiguousarray(vector, np.float32)
     if query.shape != (identity.dim,):
         raise EncoderMismatch(

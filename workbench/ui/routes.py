@@ -20,10 +20,9 @@ from workbench.errors import PrincipalRequired, SettingError, SnapshotError, Wor
 from workbench.markup import visible
 from workbench.records import Principal
 from workbench.snapshot import Snapshot
-from workbench.snapshot.build import policy_digest
 from workbench.snapshot.page import policy as page_policy
 from workbench.snapshot.snapshot import Library, Listed
-from workbench.store.access.visibility import Policy
+from workbench.store.access.visibility import Policy, policy_digest
 from workbench.store.types import Scope
 from workbench.ui import auth, resources
 

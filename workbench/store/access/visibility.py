@@ -19,6 +19,7 @@ corpus. What a principal may not see takes part in nothing: no count, no statist
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -144,3 +145,8 @@ def visible_documents(
         raise PrincipalRequired("This corpus has tenants or roles, and no principal was given", SAY_WHO)
     seen = np.fromiter((visible(kind, principal, policy) for kind in kinds), bool, len(kinds))
     return None if seen.all() else np.asarray(seen[codes], bool)
+
+
+def policy_digest(policy: Policy | None) -> str:
+    """A policy's name as a digest, 16 hex digits; "" for none."""
+    return "" if policy is None else hashlib.sha256(policy.name.encode("utf-8")).hexdigest()[:16]

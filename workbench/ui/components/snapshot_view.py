@@ -11,6 +11,7 @@ from workbench.markup import plain, visible
 from workbench.snapshot import Snapshot
 from workbench.snapshot.boards import boards_of
 from workbench.snapshot.diff import SnapshotDiff, word_diff
+from workbench.ui import resources
 from workbench.ui import state as app_state
 from workbench.ui.components import cards, controls, standings
 
@@ -26,14 +27,15 @@ def report(one: Snapshot) -> None:
         st.html(f'<h3 class="wb-chart">Sweep of {visible(plain(", ".join(sweep.fields), 200))}</h3>')
         st.html(cards.note(sweep.verdict))
         st.html(cards.note(f"Best: {sweep.best}"))
-    boards = boards_of(one.content)
-    for n, board in enumerate(boards):
+    key = (one.id, resources.viewer())
+    boards = resources.once("boards", key, lambda: [(board, board.frame()) for board in boards_of(one.content)])
+    for n, (board, rows) in enumerate(boards):
         labels = board.names
-        st.html(standings.board_html(board, board.frame(), labels, 1))
+        st.html(standings.board_html(board, rows, labels, 1))
         controls.chart(standings.forest(board, labels, board.measures[0]), f"{_KEY}forest.{n}")
     for saved in () if boards else one.evaluations:
-        rows = [{"measure": m.measure, "mean": m.mean, "low": m.low, "high": m.high} for m in saved.means]
-        st.dataframe(rows, hide_index=True)
+        means = [{"measure": m.measure, "mean": m.mean, "low": m.low, "high": m.high} for m in saved.means]
+        st.dataframe(means, hide_index=True)
 
 
 def _searches(one: Snapshot) -> None:

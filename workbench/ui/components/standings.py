@@ -16,7 +16,7 @@ import streamlit as st
 from workbench.charts import forest_figure
 from workbench.charts.layout import FIRST, SECOND
 from workbench.evaluate.leaderboard import Leaderboard
-from workbench.evaluate.statistics import Difference
+from workbench.evaluate.statistics import Difference, significant
 from workbench.markup import csv_of, plain, visible
 from workbench.plan.plan import Plan
 from workbench.ui import state as app_state
@@ -81,8 +81,7 @@ def board_html(board: Leaderboard, rows: Any, labels: Sequence[str], second: int
 def _standing(row: dict[str, Any], base: bool) -> str:
     if base:
         return '<span class="wb-dim">baseline</span>'
-    low, high, p = row["difference_low"], row["difference_high"], row["p"]
-    sure = low is not None and p < 0.05 and (low > 0 or high < 0)
+    sure = significant(row["p"], row["difference_low"], row["difference_high"])
     kind = "wb-dim" if not sure else "wb-better" if row["difference"] > 0 else "wb-worse"
     word = "no difference shown" if not sure else "better" if row["difference"] > 0 else "worse"
     return f'<span class="{kind}" title="{escape(row["verdict"])}">{row["difference"]:+.3f} {word}</span>'

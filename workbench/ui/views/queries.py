@@ -269,13 +269,9 @@ def download(corpus: Corpus, name: str, prefix: str) -> None:
     """Buttons that download a set's judgments in every form."""
     with st.container(horizontal=True):
         for form, (title, help) in FORMS.items():
-            ending = {"quepid": "quepid.csv", "trec": "trec.zip", "beir": "beir.zip"}.get(form, form)
-
-            def data(form: str = form) -> bytes:
-                return exchange.exported(corpus.judging, name, form)[1]
-
-            key = f"{prefix}download.{form}"
-            st.download_button(f"Download {title}", data, f"{name}.{ending}", key=key, on_click="ignore", help=help)
+            data = functools.partial(exchange.exported, corpus.judging, name, form)
+            key, file = f"{prefix}download.{form}", exchange.export_name(name, form)
+            st.download_button(f"Download {title}", data, file, key=key, on_click="ignore", help=help)
 
 
 def _change(corpus: Corpus, report: SetReport) -> None:
