@@ -40,6 +40,10 @@ class Request:
         return not (self.query.strip() or self.keywords.strip())
 
 
+def request_of(state: AppState) -> Request:
+    return Request(state.query, state.keywords, state.filters, state.context)
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """One column's answer: a result, or the error that stands in its place.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from workbench.retrieve.result import SearchResult
     from workbench.saved.searches import Note
 
-_NOTES, _WRITTEN, _SAID = "wb.notes.written", "wb.marks.written", "wb.marks.said"
+_WRITTEN, _SAID = "wb.marks.written", "wb.marks.said"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +88,16 @@ def asked_of(corpus: Corpus, text: str, keywords: str | None = None) -> Asked:
     return resources.once("asked", key, read)
 
 
-def marks_of(corpus: Corpus, state: AppState, found: Sequence[Found]) -> cards.Marks:
-    """Grades, notes and editor links of the shown hits. What cannot be read is reported once and shown as absent."""
+def marks_of(corpus: Corpus, state: AppState, found: Sequence[Found]) -> tuple[cards.Marks, Asked | None]:
+    """Grades, notes and editor links of the shown hits, and the query's judgments. What cannot be read is reported once and shown
+    as absent.
+    """
     hits = {h.chunk_id: h for f in found for h in f.hits}
     try:
-        return cards.Marks(
-            grades=grades_of(corpus, state, tuple(hits.values())),
-            texts=asked_of(corpus, *judged_query(state)).texts,
+        asked = asked_of(corpus, *judged_query(state))
+        made = cards.Marks(
+            grades=_mine(corpus, asked, tuple(hits.values())),
+            texts=asked.texts,
             notes=_notes(hits),
             editor=resources.editor_links(corpus, hits),
             written=int(st.session_state.get(_WRITTEN, 0)),
@@ -105,7 +108,8 @@ def marks_of(corpus: Corpus, state: AppState, found: Sequence[Found]) -> cards.M
         if st.session_state.get(_SAID) != str(exc):
             app_state.notice(str(exc))
             st.session_state[_SAID] = str(exc)
-        return cards.Marks()
+        return cards.Marks(), None
+    return made, asked
 
 
 def figured(marks: cards.Marks, asked: Asked, result: SearchResult) -> cards.Marks:
@@ -138,11 +142,12 @@ def marks_written() -> None:
 
 
 def grades_of(corpus: Corpus, state: AppState, shown: Sequence[Hit | Candidate]) -> dict[str, int]:
-    """Chunk id -> grade that this judge gave for the query, of what is shown. Raises WorkbenchError as `Judging.grades` does.
+    """Chunk id -> grade that this judge gave for the query, of what is shown. Raises WorkbenchError as `Judging.grades` does."""
+    return _mine(corpus, asked_of(corpus, *judged_query(state)), shown)
 
-    A slider brings few new ones; only those are looked up.
-    """
-    asked = asked_of(corpus, *judged_query(state))
+
+def _mine(corpus: Corpus, asked: Asked, shown: Sequence[Hit | Candidate]) -> dict[str, int]:
+    """The same, of a query's judgments. A slider brings few new ones; only those are looked up."""
     if asked.query is None:
         return {}
     known = asked.mine

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from workbench.errors import counted
 from workbench.markup import attribute, plain, visible
 from workbench.plan import fields as plan_fields
 from workbench.plan.plan import Plan, preset
@@ -63,7 +64,7 @@ def corpus_html(corpus: Corpus | None, path: Path) -> str:
 def plan_label(plan: Plan, moves: int) -> str:
     """`default + 3 changes`, with the column whose plan it is where it is not the shared one."""
     count = len(plan.changes())
-    changes = f" + {count} change{'' if count == 1 else 's'}" if count else ""
+    changes = f" + {counted(count, 'change')}" if count else ""
     return f"{f'Column {moves}: ' if moves else ''}{plan.preset}{changes}"
 
 

@@ -55,8 +55,8 @@ class Marks:
         collections: Whether to name the collections of a hit.
         asked: Address parameters of the search, for the links to the Explain and Document pages.
         compact: Whether a card is one line that opens.
-        plan: The column's own plan; "" is the shared one, which the page's script puts into the link when it is used, so
-            that a moved slider changes no column whose results stay as they are.
+        plan: The column's own plan; "" is the shared one, which the page's script takes from the address when a link is used,
+            so that a moved slider changes no column whose results stay as they are.
         acts: Whether cards have buttons (why, note, grades): those of a kept result have none.
     """
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.charts import history_figure
-from workbench.errors import WorkbenchError
+from workbench.errors import WorkbenchError, counted
 from workbench.evaluate.leaderboard import Leaderboard, queries_only
 from workbench.judgments.qrels import Judgments
 from workbench.markup import csv_of, plain, visible
@@ -113,7 +113,7 @@ def _form(corpus: Corpus, name: str, queries: tuple[str, ...]) -> None:
         help="Any ir_measures name, such as `P@5`. The first one decides the order and the verdicts.",
     )
     what = f"{len(queries):,} queries" if queries else plain(name.rstrip("/").rsplit("/", 1)[-1], 40)
-    label = f"Measure {len(plans)} plan{'s' * (len(plans) != 1)} on {what}"
+    label = f"Measure {counted(len(plans), 'plan')} on {what}"
     pressed = st.button(label, type="primary", key=_KEY + "run", disabled=jobs.busy(_JOB) or not plans or not measures)
     if pressed or (asked and st.session_state.get(_JOB) is None):
         try:
@@ -167,23 +167,21 @@ def _found(corpus: Corpus, made: Measured) -> None:
     count = len(board.evaluations)
     places = st.columns([2, 2, 1], vertical_alignment="bottom")
     base = _choice("Baseline (A)", _BASE, list(range(count)), labels, board.baseline, places[0])
-    board = board.against(base)
+    board = resources.once("board", (made, base), lambda: made.board.against(base))
     others = [n for n in board.order if n != base]
     second = _choice("Compared with (B)", _WITH, others, labels, others[0], places[1]) if others else base
-    rows = resources.once("board", (made, base), board.frame)
+    rows = resources.once("rows", (made, base), board.frame)
     measure = ""
     if board.measures:
         measure = str(places[2].selectbox("Measure", board.measures, key=_KEY + "measure"))
-        differences = resources.once("differences", (made, base, measure), lambda: board.differences(measure))
-        if (d := differences[second]) is not None:
+        if (d := board.differences(measure)[second]) is not None:
             said = f"p is corrected for {len(others)} comparisons (Holm)." if len(others) > 1 else ""
             st.html(standings.verdict(d, (labels[base], labels[second]), said))
     st.html(standings.board_html(board, rows, labels, second))
     for warning in board.warnings:
         st.html(cards.note(warning))
     if measure and others:
-        figure = resources.once("forest", (made, base, measure), lambda: standings.forest(board, labels, measure))
-        controls.chart(figure, _KEY + "forest", "Differences to the baseline.")
+        controls.chart(standings.forest(board, labels, measure), _KEY + "forest", "Differences to the baseline.")
     _share(corpus, made, board, rows)
     if others:
         st.subheader("Queries", anchor=False)

@@ -121,7 +121,8 @@ def _documents(corpus: Corpus) -> None:
 
 
 def _tiles(corpus: Corpus, info: Any) -> None:
-    refused, _ = Catalogue(corpus.engine.opened).refused(corpus.principal, 0)
+    catalogue, key = Catalogue(corpus.engine.opened), corpus.engine.key
+    refused = resources.once("refused", key, lambda: sum(catalogue.refused(corpus.principal, 0)[0].values()))
     copies = f"{counted(info['copies'], 'copy|copies')} of others among them" if info["copies"] else None
     help = "Chunks, and whole documents where a collection holds those."
     with st.container(horizontal=True, key="wb-tiles"):
@@ -129,7 +130,7 @@ def _tiles(corpus: Corpus, info: Any) -> None:
         st.metric("Chunks", f"{info['records']:,}", help=help, border=True)
         st.metric("Collections", f"{len(info['collections']):,}", border=True)
         st.metric("Originals", tables.size(info["bytes"]), border=True)
-        st.metric("Not indexed", f"{sum(refused.values()):,}", help="Files that were skipped or failed.", border=True)
+        st.metric("Not indexed", f"{refused:,}", help="Files that were skipped or failed.", border=True)
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
@@ -137,6 +138,13 @@ def _found(key: str, text: str, where: str, sort: str, down: bool, _corpus: Corp
     engine = _corpus.engine
     scope = engine.records.scope(_corpus.principal, where or None, ())
     return Catalogue(engine.opened).documents(scope, engine.records, text, sort, down=down)
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def _held(key: str, text: str, where: str, _corpus: Corpus) -> NDArray[np.int64]:
+    engine = _corpus.engine
+    scope = engine.records.scope(_corpus.principal, where or None, ())
+    return Catalogue(engine.opened).holding(scope, text, engine.records)
 
 
 def _table(corpus: Corpus) -> str:
@@ -296,11 +304,10 @@ def _chunks(corpus: Corpus) -> None:
     text, where = _narrowing(corpus, "Text, section or path", help)
     engine = corpus.engine
     try:
-        scope = engine.records.scope(corpus.principal, where or None, ())
+        numbers = _held(engine.key, text, where, corpus)
     except WorkbenchError as exc:
         st.html(cards.alert("", exc.message, exc.remedy))
         return
-    numbers = Catalogue(engine.opened).holding(scope, text, engine.records)
     if not len(numbers):
         st.text("No chunk holds this: use fewer letters, or loosen the filter.")
         return

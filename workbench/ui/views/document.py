@@ -30,7 +30,7 @@ from workbench.store.catalogue import Catalogue
 from workbench.ui import resources
 from workbench.ui import state as app_state
 from workbench.ui.components import cards, controls
-from workbench.ui.finder import Request
+from workbench.ui.finder import request_of
 from workbench.ui.state import page_value, set_page_values
 
 if TYPE_CHECKING:
@@ -467,8 +467,7 @@ def _ranks(corpus: Corpus, shown: Shown) -> tuple[Ranks, int]:
     state = app_state.current()
     if shown.document is None or not (state.query or state.keywords):
         return {}, 0
-    request = Request(state.query, state.keywords, state.filters, state.context)
-    found = resources.finder().find(corpus, request, "hybrid", state.moved)
+    found = resources.finder().find(corpus, request_of(state), "hybrid", state.moved)
     if found.result is None:
         return {}, 0
     return found.result.ranked_chunks(shown.document.document_id), int(state.moved["limit"])

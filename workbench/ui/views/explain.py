@@ -36,6 +36,7 @@ from workbench.ui import state as app_state
 from workbench.ui.components import cards, controls, live, sidebar, tables, thresholds, welcome
 from workbench.ui.components.cards import number
 from workbench.ui.components.tables import Html, table
+from workbench.ui.finder import request_of
 from workbench.ui.state import AppState
 from workbench.ui.views import search
 
@@ -56,7 +57,7 @@ def draw(corpus: Corpus) -> None:
     state = app_state.current()
     search.query_line("The query to explain; the Search page has the same one.")
     _settings(state, corpus)
-    if search.request_of(state).blank:
+    if request_of(state).blank:
         st.caption("There is no search to explain yet: type a query, or come here from the Search page.")
         welcome.no_query(corpus)
         return
@@ -78,7 +79,7 @@ def _answer(corpus: Corpus) -> None:
     if app_state.asked_again():
         st.rerun()
     state = app_state.current()
-    result = resources.finder().result(corpus, search.request_of(state), MODE, state.moved)
+    result = resources.finder().result(corpus, request_of(state), MODE, state.moved)
     st.html(cards.messages_html(result.messages, result.warnings, result.unavailable))
     found = _where(corpus, result)
     _pictures(corpus, result, found)
@@ -382,7 +383,7 @@ def words_table(source: str, words: Sequence[WordScore]) -> str:
     rows = []
     for w in words:
         filled = f'<span style="width:{w.share:.0%};background:{source_colour(source)}"></span>'
-        bar = Html(f'<div class="wb-bar" title="{w.share:.1%}">{filled}</div>', ' class="wb-bar-cell"')
+        bar = Html(f'<div class="wb-bar" title="{w.share:.1%}">{filled}</div>')
         term, rarity = Html(f"<code>{visible(w.term)}</code>"), f"{w.df:,} of {w.records:,}"
         rows.append((w.text, term, w.tf, rarity, *map(_value, (w.idf, w.weight, w.score)), bar))
     head = ("Typed", "Indexed", "tf", "Chunks with it", "idf", "Weight", "Adds", "Share")

@@ -18,7 +18,6 @@ import streamlit as st
 from workbench import settings
 from workbench.errors import WorkbenchError, counted
 from workbench.evaluate.leaderboard import Leaderboard
-from workbench.evaluate.measures import parse_measures
 from workbench.evaluate.statistics import bootstrap_interval
 from workbench.judgments.agreement import with_people
 from workbench.judgments.judging import graded_by
@@ -406,10 +405,9 @@ def _measured(corpus: Corpus, made: Round) -> None:
     name, plans = made.choice.name, made.choice.plans
     of = (made.choice, made.state, resources.judged_at(corpus))
     if st.session_state.get(_FIGURES_OF) != of:
-        measures = parse_measures(FIGURES)  # here, and not beside a script that Streamlit parses
 
         def work(progress: Any, stop: Any) -> Leaderboard:
-            return corpus.leaderboard(corpus.judgments(name), plans, measures, progress=progress, stop=stop)
+            return corpus.leaderboard(corpus.judgments(name), plans, FIGURES, progress=progress, stop=stop)
 
         st.session_state[_FIGURES_OF], st.session_state[_FIGURES] = of, jobs.Job(work)
     st.subheader("Figures of the pooled plans")

@@ -40,10 +40,10 @@ from workbench.ui.components.thresholds import Place
 from workbench.ui.finder import (
     Finder,
     Found,
-    Request,
     dropped_by_threshold,
     main_column,
     ranks,
+    request_of,
     score_histograms,
     sources_shown,
 )
@@ -275,10 +275,6 @@ def agreement_html(lists: Mapping[str, Sequence[str]]) -> str:
     )
 
 
-def request_of(state: AppState) -> Request:
-    return Request(state.query, state.keywords, state.filters, state.context)
-
-
 def slots(state: AppState) -> tuple[str, ...]:
     """What the finder keeps the columns' results under: the mode, or the place of a column with a plan of its own."""
     return tuple(c.mode if c.plan is None else f"own{n}" for n, c in enumerate(state.columns))
@@ -299,16 +295,17 @@ def find(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
 def _columns(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
     found = find(corpus, state)
     ranked, sources = ranks(found), sources_shown(found)
-    shown, asked = marks.marks_of(corpus, state, found), marks.asked_of(corpus, *marks.judged_query(state))
-    # The page's script puts the shared plan into links.
-    st.html(marks.line_html(asked) + f'<div data-wb-plan="{attribute(str(state.plan))}"></div>')
+    shown, asked = marks.marks_of(corpus, state, found)
+    place = st.empty()
+    if asked is not None and (line := marks.line_html(asked)):
+        place.html(line)
     common = _common_fault(found)
     if common:
         st.html(common)
         return found
     places = st.columns(len(found), gap="small")
     for place, one in zip(places, found, strict=True):
-        own = shown if one.result is None else marks.figured(shown, asked, one.result)
+        own = shown if one.result is None or asked is None else marks.figured(shown, asked, one.result)
         place.html(_column(one, ranked, sources, own, state.compact))
     return found
 

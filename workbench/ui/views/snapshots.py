@@ -18,6 +18,7 @@ from workbench.snapshot.snapshot import Library
 from workbench.ui import resources
 from workbench.ui import state as app_state
 from workbench.ui.components import cards, controls, snapshot_view
+from workbench.ui.finder import request_of
 from workbench.ui.routes import PATH, allowed, kept, today
 from workbench.ui.views import search
 
@@ -76,7 +77,7 @@ def save_current(corpus: Corpus, note: str = "", carries: str = WHOLE) -> Snapsh
 def _save(corpus: Corpus) -> None:
     state = app_state.current()
     st.subheader("Save this search", anchor=False)
-    if search.request_of(state).blank:
+    if request_of(state).blank:
         st.caption("There is no query: ask something on the Search page, then come back to keep what it finds.")
         return
     columns = ", ".join(c.mode if c.plan is None else str(c.plan) for c in state.columns)
