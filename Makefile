@@ -11,7 +11,7 @@ MEMORY := $(shell df -m --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$
 # Files with slow tests first, and a process that is done takes work from the others.
 PYTEST ?= $(if $(MEMORY),TMPDIR=$(MEMORY)) $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo app test test-all test-fast test-slow test-scale break-rules lint audit format bench systems table guide pictures notebooks clean
+.PHONY: demo app test test-all test-fast test-slow test-scale break-rules lint audit format bench growth systems table guide pictures notebooks clean
 
 demo: $(VENV)/.installed
 	$(BIN)/workbench demo $(ARGS)
@@ -59,6 +59,9 @@ format: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)
+
+growth: $(VENV)/.installed-dev
+	PYTHONPATH=tests $(BIN)/python -m bench.growth $(ARGS)
 
 # Whole systems beside ours: make systems ARGS='--data FOLDER --keep FOLDER'. They have an environment of their own.
 systems: $(VENV)/.installed-dev $(VENV)-systems/.installed

@@ -311,6 +311,45 @@ class SQLite:
         return rows.fetchall()
 
 
+class DuckDBFts:
+    """DuckDB 1.5.5 with its `fts` from the package index: its BM25 and exact vectors, fused by reciprocal ranks in SQL."""
+
+    def __init__(self, folder: Path) -> None:
+        import duckdb
+        import duckdb_extension_fts
+
+        (extension,) = Path(duckdb_extension_fts.__file__).parent.rglob("fts.duckdb_extension")
+        self.db = duckdb.connect(str(folder / "texts.duckdb"))
+        self.db.load_extension(str(extension))
+
+    def index(self, numbers: list[int], texts: list[str], vectors: Any) -> None:
+        import pyarrow as pa
+
+        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
+        given = pa.table({"number": numbers, "text": texts, "vector": column})
+        self.db.register("given", given)
+        self.db.execute(
+            f"CREATE TABLE texts AS SELECT number, text, vector::FLOAT[{vectors.shape[1]}] AS vector FROM given"
+        )
+        self.db.execute("PRAGMA create_fts_index('texts', 'number', 'text')")
+        self.db.execute("CHECKPOINT")
+
+    def open(self) -> None:
+        self.db.execute("SELECT count(*) FROM texts").fetchall()
+
+    def search(self, text: str, vector: Any) -> Found:
+        return self.db.execute(
+            "WITH scored AS (SELECT number, array_inner_product(vector, $vector::FLOAT[384]) AS near,"
+            " fts_main_texts.match_bm25(number, $text) AS said FROM texts), places AS ("
+            "(SELECT number, row_number() OVER (ORDER BY near DESC) AS place FROM scored ORDER BY near DESC LIMIT $depth)"
+            " UNION ALL (SELECT number, row_number() OVER (ORDER BY said DESC) AS place FROM scored WHERE said IS NOT NULL"
+            " ORDER BY said DESC LIMIT $depth))"
+            " SELECT number, sum(1.0 / ($k + place)) AS score, any_value(text) FROM places JOIN texts USING (number)"
+            " GROUP BY number ORDER BY score DESC LIMIT $read",
+            {"vector": vector.tolist(), "text": text, "depth": DEPTH, "k": RRF, "read": READ},
+        ).fetchall()
+
+
 class Bm25sFaiss:
     """bm25s and an exact faiss index, fused in Python; texts in memory."""
 
@@ -348,7 +387,8 @@ class Bm25sFaiss:
 
 
 SYSTEMS: dict[str, Callable[[Path], System]] = {
-    kind.__name__: kind for kind in (Workbench, LanceDB, Chroma, Qdrant, Txtai, MilvusLite, SQLite, Bm25sFaiss)
+    kind.__name__: kind
+    for kind in (Workbench, LanceDB, Chroma, Qdrant, Txtai, MilvusLite, SQLite, DuckDBFts, Bm25sFaiss)
 }
 
 

@@ -194,14 +194,39 @@ def in_collections(source: Source) -> Source:
     )
 
 
+def repeated(source: Source, times: int) -> Source:
+    """The documents again and again, each repeat with a mark in its texts and with vectors a little off: cosine .98 or so."""
+
+    def documents() -> Iterator[GivenDocument]:
+        yield from source.documents()
+        for turn in range(1, times):
+            noise = np.random.default_rng(turn)
+            for given in source.documents():
+                dim = given.vectors.shape[1]
+                moved = given.vectors + noise.normal(0, 0.2 / dim**0.5, given.vectors.shape).astype(np.float32)
+                moved /= np.linalg.norm(moved, axis=1, keepdims=True)
+                texts = tuple(f"{text}\nrepeat{turn}" for text in given.texts)
+                yield GivenDocument(f"{turn}/{given.path}", texts, moved, given.collections)
+
+    return replace(
+        source,
+        name=f"{source.name}, {times} times",
+        digest=_digest(source.digest, "repeated", times),
+        rows=source.rows * times,
+        documents=documents,
+        notes=(*source.notes, "Repeats have a mark in their texts and vectors at a cosine of .98 to the first ones"),
+    )
+
+
 def prepare(source: Source, keep: Path | None, tell: Callable[[Progress], None]) -> BenchCorpus:
     """The corpus of a source, built if it is not there."""
     base = (keep or settings.cache_dir() / "bench") / f"corpus-{source.digest[:16]}"
     folder, facts = base / "corpus", base / BUILT
     if not (facts.is_file() and _whole(folder)):
-        started = time.perf_counter()
+        started, used = time.perf_counter(), sum(os.times()[:4])
         build_given(folder, source.root, _told(source, tell), source.identity, tell)
-        built = {"seconds": time.perf_counter() - started, "memory_mb": peak_memory()}
+        built = {"seconds": time.perf_counter() - started, "processor_seconds": sum(os.times()[:4]) - used}
+        built["memory_mb"] = peak_memory()
         facts.write_text(json.dumps(built), encoding="utf-8")
     known = json.loads(facts.read_text(encoding="utf-8"))
     return BenchCorpus(source, folder, base / "peers", known["seconds"], known["memory_mb"])

@@ -63,9 +63,9 @@ def given(folder: Path) -> BenchCorpus:
 def pages(ground: Ground) -> tuple[Row, ...]:
     """The first page and the slider on the ground's corpus."""
     question = ground.questions[0].typed
-    with _browser() as browser, _server(ground.built.folder) as address:
-        first = [_first_page(browser, address) for _ in range(FIRST_PAGES)]
-        slider = _presses(browser, address, question, ground)
+    with browser() as chromium, _server(ground.built.folder) as address:
+        first = [_first_page(chromium, address) for _ in range(FIRST_PAGES)]
+        slider = _presses(chromium, address, question, ground)
     cold = "A new visitor each time; the server runs, the first of them finds it cold"
     note = (
         f"Four columns of 20 results for {question!r}; the slider is fusion.k of the preset rrf, {len(slider)} presses"
@@ -104,7 +104,7 @@ def _presses(browser: Any, address: str, query: str, ground: Ground) -> list[flo
 
 
 @contextmanager
-def _browser() -> Iterator[Any]:
+def browser() -> Iterator[Any]:
     try:
         from playwright.sync_api import Error, sync_playwright
     except ImportError as exc:

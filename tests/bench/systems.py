@@ -29,7 +29,7 @@ from workbench.judgments.qrels import load_judgments
 RESULTS = Path(__file__).with_name("results")
 PACKAGES = {
     "Workbench": "", "LanceDB": "lancedb", "Chroma": "chromadb", "Qdrant": "qdrant-client", "Txtai": "txtai",
-    "MilvusLite": "milvus-lite", "SQLite": "sqlite-vec", "Bm25sFaiss": "bm25s"
+    "MilvusLite": "milvus-lite", "SQLite": "sqlite-vec", "DuckDBFts": "duckdb", "Bm25sFaiss": "bm25s"
 }  # fmt: skip
 EXPLAINS = {
     "Workbench": "rank, score, share and threshold of each source, for any document; the step that dropped one",
@@ -39,6 +39,7 @@ EXPLAINS = {
     "Txtai": "the weight of each word of one result",
     "MilvusLite": "nothing",
     "SQLite": "what your own SQL selects",
+    "DuckDBFts": "what your own SQL selects",
     "Bm25sFaiss": "what your own code keeps",
 }
 SPEED, JUDGED, QUESTIONS, ROUNDS = "large", ("scifact", "nfcorpus"), 40, 5

@@ -137,7 +137,7 @@ def test_a_keyword_search_loads_no_model_and_maps_no_text(sample_path):
         "corpus.search(sys.argv[2], mode='keyword').hits"
     )
     modules, sizes = loaded(code, str(sample_path), QUERY)
-    assert len(modules) <= 760, len(modules)
+    assert len(modules) <= 480, len(modules)
     assert not modules & set(HEAVY)
     assert set(sizes) == {"columns.arrays"}
     assert sum(sizes.values()) <= sum(f.stat().st_size for f in sample_path.rglob("columns.arrays")) + 4096
