@@ -216,7 +216,7 @@ def systems(
     data: Path, keep: Path, python: Path, rows: int, rounds: int, only: tuple[str, ...], step: str | None
 ) -> None:
     """Measure whole systems beside ours."""
-    names = [n for n in PACKAGES if not only or n in only]
+    machine, names = figures.describe(), [n for n in PACKAGES if not only or n in only]
     sets = {SPEED: keep / f"{SPEED}-{rows}"} | {name: keep / name for name in JUDGED}
     for name, folder in sets.items():
         if not (folder / "order.npy").exists():
@@ -250,7 +250,7 @@ def systems(
             table[name] |= row
     kept.write_text(json.dumps(table))
     if step in (None, "time"):
-        facts = {"machine": figures.describe(), "chunks": rows, "rounds": rounds, "systems": table}
+        facts = {"machine": machine, "chunks": rows, "rounds": rounds, "systems": table}
         facts["versions"] = {n: version_of(n, python) for n in names}
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / "systems.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
