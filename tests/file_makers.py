@@ -11,10 +11,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from workbench.ingest import FileRules, FoundFile, Problem, ReadDocument, SkippedFile, read_documents
 from workbench.ingest.chunking import CountTokens, chunk_document
-from workbench.ingest.rules import CorpusRules
-from workbench.ingest.walk import walk
+from workbench.ingest.errors import Problem
+from workbench.ingest.read import ReadDocument, read_documents
+from workbench.ingest.rules import CorpusRules, FileRules
+from workbench.ingest.walk import FoundFile, SkippedFile, walk
 from workbench.locators import locate
 from workbench.records import Chunk, Document
 
@@ -423,17 +424,50 @@ def msg_streams(
 
 
 def doc(paragraphs: Sequence[str], rows: Sequence[Sequence[str]] = ()) -> bytes:
-    """A Word 97 document ([MS-DOC]) of one piece: paragraphs, then a table."""
+    """A Word 97 document of one piece: paragraphs, then a table."""
     text = "".join(p + "\r" for p in paragraphs) + "".join("".join(c + "\x07" for c in row) + "\x07" for row in rows)
-    words = text.encode("utf-16-le")
-    stream = bytearray(0x400)
+    return doc_of([(text, b"")])
+
+
+def doc_of(
+    runs: Sequence[tuple[str, bytes]],
+    paragraphs: Sequence[tuple[str, bytes]] = (),
+    more: Mapping[str, bytes] | None = None,
+) -> bytes:
+    """A Word 97 document whose runs and paragraphs have properties ([MS-DOC] 2.9.33 and 2.9.181)."""
+    words = "".join(text for text, _ in runs).encode("utf-16-le")
+    stream = bytearray(0x400) + words
+    stream += bytes(-len(stream) % 512)
+    table = b""
+
+    def page(parts: Sequence[tuple[str, bytes]], entry: int, width: int) -> None:
+        nonlocal table
+        data, ends, at = bytearray(512), [0x400], 510
+        for number, (text, look) in enumerate(parts):
+            ends.append(ends[-1] + 2 * len(text))
+            body = (bytes([len(look)]) if width == 1 else bytes([len(look) // 2 + 2]) + b"\0\0") + look
+            at = (at - len(body)) // 2 * 2
+            data[at : at + len(body)] = body
+            data[4 * (len(parts) + 1) + number * width] = at // 2
+        struct.pack_into(f"<{len(ends)}I", data, 0, *ends)
+        data[511] = len(parts)
+        struct.pack_into("<2I", stream, entry, len(table), 12)
+        table += struct.pack("<3I", 0x400, ends[-1], len(stream) // 512)
+        stream.extend(data)
+
+    page(runs, 0xFA, 1)
+    if paragraphs:
+        page(paragraphs, 0x102, 13)
     struct.pack_into("<2H", stream, 0, 0xA5EC, 0xC1)
     struct.pack_into("<H", stream, 0x0A, 0x0200)
     struct.pack_into("<i", stream, 0x4C, len(words) // 2)
     pieces = struct.pack("<2I2xI2x", 0, len(words) // 2, 0x400)
-    table = b"\x02" + struct.pack("<I", len(pieces)) + pieces
-    struct.pack_into("<2I", stream, 0x1A2, 0, len(table))
-    return ole({"WordDocument": bytes(stream) + words, "1Table": table})
+    struct.pack_into("<2I", stream, 0x1A2, len(table), 5 + len(pieces))
+    table += b"\x02" + struct.pack("<I", len(pieces)) + pieces
+    font = "Symbol".encode("utf-16-le") + b"\0\0"
+    struct.pack_into("<2I", stream, 0x112, len(table), 4 + 40 + len(font))
+    table += struct.pack("<2H", 1, 0) + bytes([39 + len(font)]) + bytes(39) + font
+    return ole({"WordDocument": bytes(stream), "1Table": table, **(more or {})})
 
 
 def xls(sheets: Mapping[str, Sequence[Sequence[str | float | None]]], drawn: Sequence[str] = ()) -> bytes:

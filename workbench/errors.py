@@ -80,6 +80,11 @@ def sentence(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2].strip()} … {line[-_LONGEST // 3 :].strip()}"
 
 
+def system_words(error: OSError) -> str:
+    """What the system says of a fault, as the end of a sentence: `permission denied`."""
+    return (error.strerror or type(error).__name__).lower()
+
+
 def counted(number: int, word: str) -> str:
     """`1 file`, `1,234 files`; `copy|copies` says the plural where it is more than an s."""
     one, _, many = word.partition("|")

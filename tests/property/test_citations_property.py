@@ -22,7 +22,7 @@ from odf import opendocument
 from trials import trials
 
 from workbench import guide
-from workbench.ingest import FileRules
+from workbench.ingest.rules import FileRules
 from workbench.records import Chunk, Document
 
 Original = Sequence[tuple[dict[str, object], str]]

@@ -10,8 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from trials import trials
 
-from workbench.ingest import FileRules, Problem, ReadError, TokenCounter
+from workbench.ingest.chunking import TokenCounter
 from workbench.ingest.encoding import normalise
+from workbench.ingest.errors import Problem, ReadError
+from workbench.ingest.rules import FileRules
 from workbench.ingest.walk import FoundFile, walk
 from workbench.records import Granularity
 

@@ -66,7 +66,7 @@ SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv.pop(1))
 from file_makers import cut_file
-from workbench.ingest import FileRules
+from workbench.ingest.rules import FileRules
 from workbench.ingest.walk import walk
 rules = FileRules(("b", "a"), roles=("y", "x"))
 for found in walk(sys.argv[1:]):

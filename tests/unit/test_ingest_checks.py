@@ -20,10 +20,11 @@ from PIL import Image, ImageDraw
 from workbench import open_corpus
 from workbench.cli.main import main
 from workbench.errors import SettingError
-from workbench.ingest import FileRules, Problem, read_documents
 from workbench.ingest.census import words
-from workbench.ingest.read import ReadDocument
+from workbench.ingest.errors import Problem
+from workbench.ingest.read import ReadDocument, read_documents
 from workbench.ingest.readers.ocr import languages
+from workbench.ingest.rules import FileRules
 
 
 @pytest.fixture

@@ -8,9 +8,11 @@ import pytest
 from corpus_files import write_files
 from file_makers import check_chunks, count_words, cut_file, found
 
-from workbench.ingest import FileRules, Problem, chunk_document
+from workbench.ingest.chunking import chunk_document
+from workbench.ingest.errors import Problem
 from workbench.ingest.outline import Outline
 from workbench.ingest.readers.text import markdown_outline
+from workbench.ingest.rules import FileRules
 from workbench.records import Chunk, ChunkKind, Document, Granularity
 
 

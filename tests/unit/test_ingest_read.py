@@ -12,8 +12,10 @@ import pytest
 from corpus_files import write_files
 from file_makers import count_words, cut_file, documents, found, headings, problems
 
-from workbench.ingest import FileRules, Problem, ReadDocument, ReadError, read_documents
 from workbench.ingest.encoding import MIXED, decode
+from workbench.ingest.errors import Problem, ReadError
+from workbench.ingest.read import ReadDocument, read_documents
+from workbench.ingest.rules import FileRules
 from workbench.records import FileStatus
 
 

@@ -11,9 +11,9 @@ from corpus_files import write_files
 from file_makers import documents, names, problems
 
 from workbench.errors import SettingError, UsageError
-from workbench.ingest import CorpusRules, FileRules, ReadError, load_rules
+from workbench.ingest.errors import ReadError
 from workbench.ingest.readers.base import Source
-from workbench.ingest.rules import SENSITIVITIES, Visibility, narrow, parse_rules, stricter
+from workbench.ingest.rules import SENSITIVITIES, CorpusRules, FileRules, load_rules, narrow, parse_rules, stricter
 from workbench.ingest.walk import FoundFile, digest_of, open_found, walk
 from workbench.records import FileStatus, Granularity
 
@@ -248,7 +248,7 @@ def test_a_rule_that_cannot_be_is_refused_in_one_sentence(tmp_path, data, words)
     ],
 )
 def test_roles_are_intersected(given, own, result):
-    visibility, rest = narrow(Visibility(roles=given), {"Allowed-Roles": own, "x": 1})
+    visibility, rest = narrow(FileRules(roles=given), {"Allowed-Roles": own, "x": 1})
     assert visibility.roles == result
     assert rest == {"x": 1}
 

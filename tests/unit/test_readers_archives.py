@@ -12,15 +12,17 @@ import zipfile
 import pytest
 from file_makers import docx, mail, read, saved, zipped
 
-from workbench.ingest import ReadError
+from workbench.ingest.errors import ReadError
 from workbench.ingest.readers.mail import unpacked_rtf
 from workbench.records import FileStatus
 
 
-def tar(files: dict[str, bytes], mode: str = "w", links: dict[str, str] | None = None) -> bytes:
+def tar(
+    files: dict[str, bytes] | list[tuple[str, bytes]], mode: str = "w", links: dict[str, str] | None = None
+) -> bytes:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode=mode) as archive:
-        for name, data in files.items():
+        for name, data in files.items() if isinstance(files, dict) else files:
             info = tarfile.TarInfo(name)
             info.size = len(data)
             archive.addfile(info, io.BytesIO(data))
@@ -212,13 +214,8 @@ def test_members_of_one_name_are_all_read(tmp_path):
         warnings.simplefilter("ignore")
         for words in ("first", "second"):
             archive.writestr("x/a.txt", words)
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tape:
-        for words in (b"first", b"second"):
-            info = tarfile.TarInfo("x/a.txt")
-            info.size = len(words)
-            tape.addfile(info, io.BytesIO(words))
-    for name, data in (("a.zip", stream.getvalue()), ("a.tar", packed.getvalue())):
+    packed = tar([("x/a.txt", words) for words in (b"first", b"second")])
+    for name, data in (("a.zip", stream.getvalue()), ("a.tar", packed)):
         documents, problems = read(saved(tmp_path, name, data))
         assert [(d.path, d.text) for d in documents] == [
             (f"{name}!/x/a.txt", "first"),
@@ -228,13 +225,8 @@ def test_members_of_one_name_are_all_read(tmp_path):
 
 
 def test_an_archive_of_links_alone_is_skipped_and_not_broken(tmp_path):
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tape:
-        info = tarfile.TarInfo("l")
-        info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        tape.addfile(info)
     with pytest.raises(ReadError, match="only links") as caught:
-        read(saved(tmp_path, "a.tar", packed.getvalue()))
+        read(saved(tmp_path, "a.tar", tar({}, links={"l": "/etc/passwd"})))
     assert caught.value.status is FileStatus.SKIPPED
 
 

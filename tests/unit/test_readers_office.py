@@ -7,16 +7,14 @@ import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from file_makers import chunks_of, docx, epub, found, ods, odt, pptx, read, saved, where, xlsx, zipped
-from odf import chart, draw, style, table, text
-from odf.opendocument import OpenDocumentChart, OpenDocumentPresentation, OpenDocumentText
 
-from workbench.ingest import FileRules, ReadError, read_documents
-from workbench.ingest.readers.package import formatted, plain_number
-from workbench.ingest.readers.sheets import format_kind, shown_number
+from workbench.ingest.errors import ReadError
+from workbench.ingest.read import read_documents
+from workbench.ingest.readers.package import formatted
+from workbench.ingest.rules import FileRules
 from workbench.locators import locate
 from workbench.records import FileStatus
 
@@ -89,31 +87,6 @@ def test_a_sheets_rows_are_cited_as_the_program_numbers_them_and_chunks_carry_th
         assert chunk.text.startswith(f"thing {low - 4} ")
         assert chunk.text.rstrip().split("\n")[-1].startswith(f"thing {high - 4} ")
     assert "1 | 2.5" in document.text
-
-
-@pytest.mark.parametrize(
-    ("number", "shown", "text"),
-    [
-        (45292.0, "date", "2024-01-01"), (0.5, "time", "12:00:00"), (45292.75, "datetime", "2024-01-01 18:00:00"),
-        (0.155, "percent", "15.5%"), (0.1 + 0.2, "", "0.3"), (12.0, "", "12"), (1e300, "", "1e+300"),
-    ],
-)  # fmt: skip
-def test_numbers_are_read_as_sheets_show_them(number, shown, text):
-    assert shown_number(number, shown) == text
-
-
-def test_formats_of_numbers_are_told_apart():
-    own = {
-        "164": "yyyy\\-mm\\-dd",
-        "165": "#,##0.00",
-        "166": "0.0%",
-        "167": "[h]:mm",
-        "168": '"day" 0',
-        "169": "dd/mm/yyyy hh:mm",
-    }
-    assert [format_kind(k, own) for k in own] == ["date", "", "percent", "duration", 'number "day" 0', "datetime"]
-    assert [format_kind(k, {}) for k in ("0", "9", "14", "22", "x")] == ["", "percent", "date", "datetime", ""]
-    assert plain_number(-3.0) == "-3"
 
 
 def test_one_cell_far_out_makes_no_long_line(tmp_path):
@@ -458,92 +431,46 @@ def test_a_page_that_word_saved_in_one_file_is_read_whatever_its_name(tmp_path):
     assert [p.reason for p in problems] == ["It is not .doc, despite its name: it was read as mail"]
 
 
-TABLE = [["", "Tons"], ["East", "1.5"], ["West", "2.5"]]
-
-
-def packed(document: Any) -> bytes:
-    stream = io.BytesIO()
-    document.write(stream)
-    return stream.getvalue()
-
-
-def drawn_chart() -> Any:
-    """A chart of tons by place, with the table that it is drawn from."""
-    made = OpenDocumentChart()
-    whole = chart.Chart(attributes={"class": "chart:bar"})
-    made.chart.addElement(whole)
-    title = chart.Title()
-    title.addElement(text.P(text="Catch of the year"))
-    whole.addElement(title)
-    whole.addElement(chart.PlotArea())
-    held, rows = table.Table(name="local-table"), table.TableRows()
-    for number, words in enumerate(TABLE):
-        row = table.TableRow()
-        for cell in words:
-            made_cell = table.TableCell(valuetype="string")
-            made_cell.addElement(text.P(text=cell))
-            row.addElement(made_cell)
-        head = table.TableHeaderRows()
-        (head if not number else rows).addElement(row)
-        if not number:
-            held.addElement(head)
-    held.addElement(rows)
-    whole.addElement(held)
-    return made
-
-
-def deck_with(inner: Any) -> bytes:
-    deck = OpenDocumentPresentation()
-    layout = style.PageLayout(name="L")
-    deck.automaticstyles.addElement(layout)
-    deck.masterstyles.addElement(style.MasterPage(name="M", pagelayoutname=layout))
-    page, frame = draw.Page(masterpagename="M"), draw.Frame()
-    deck.presentation.addElement(page)
-    frame.addElement(draw.Object(href=deck.addObject(inner)))
-    page.addElement(frame)
-    return packed(deck)
-
-
 def test_one_in_one_piece_that_is_broken_is_named(tmp_path):
     data = b'<?xml version="1.0"?><office:document xmlns:office="x" office:mimetype="y"></office:document>'
     with pytest.raises(ReadError, match="it has no body"):
         read(saved(tmp_path, "a.fodt", data))
 
 
-def test_a_chart_on_a_slide_is_read_with_its_numbers(tmp_path):
-    (deck,), _ = read(saved(tmp_path, "a.odp", deck_with(drawn_chart())))
-    assert deck.text == "Catch of the year\nTons: East 1.5, West 2.5\n"
-    assert [place.locator for place in deck.places] == ["slide=1"]
+SPACES = " ".join(f'xmlns:{prefix}="{prefix}"' for prefix in "o t d x c b".split())
+CELL = "<b:table-cell><t:p>{}</t:p></b:table-cell>"
+TONS = (("", "Tons"), ("East", "1.5"), ("West", "2.5"))
+ROWS = "".join(f"<b:table-row>{CELL.format(a)}{CELL.format(b)}</b:table-row>" for a, b in TONS)
+TITLE = "<c:title><t:p>Catch of the year</t:p></c:title>"
+CHART = f"<c:chart {SPACES}>{TITLE}<c:plot-area/><b:table>{ROWS}</b:table></c:chart>"
+OTHER = f"<o:document-content {SPACES}><o:body><o:text><t:p>Text of another file.</t:p></o:text></o:body></o:document-content>"
 
 
-def test_a_chart_in_a_text_stands_at_its_paragraph(tmp_path):
-    document = OpenDocumentText()
-    document.text.addElement(text.P(text="Before."))
-    paragraph, frame = text.P(text="See the chart:"), draw.Frame()
-    frame.addElement(draw.Object(href=document.addObject(drawn_chart())))
-    paragraph.addElement(frame)
-    document.text.addElement(paragraph)
-    (found,), _ = read(saved(tmp_path, "a.odt", packed(document)))
-    assert found.text == "Before.\n\nSee the chart:\n\nCatch of the year\nTons: East 1.5, West 2.5\n"
-    assert found.places[-1].locator == "paragraph=2"
-
-
-def test_a_text_of_another_file_is_read_where_it_is_shown(tmp_path):
-    inner = OpenDocumentText()
-    inner.text.addElement(text.P(text="Text of another file."))
-    (deck,), _ = read(saved(tmp_path, "a.odp", deck_with(inner)))
-    assert deck.text == "Text of another file.\n"
-
-
-def test_a_formula_is_read_as_its_signs(tmp_path):
-    content = (
-        '<o:document-content xmlns:o="o" xmlns:t="t" xmlns:d="d" xmlns:x="x"><o:body><o:text><t:p>Area:<d:frame>'
-        '<d:object x:href="./Object 1"/></d:frame></t:p></o:text></o:body></o:document-content>'
-    )
-    parts = {
-        "mimetype": "application/vnd.oasis.opendocument.text",
-        "content.xml": content,
-        "Object 1/content.xml": "<math><mrow><mi>w</mi><mo>×</mo><mi>h</mi></mrow></math>",
+@pytest.mark.parametrize(
+    ("inner", "shown"),
+    [
+        (CHART, "Catch of the year\nTons: East 1.5, West 2.5"),
+        (OTHER, "Text of another file."),
+        ("<math><mrow><mi>w</mi><mo>×</mo><mi>h</mi></mrow></math>", "w × h"),
+    ],
+    ids=["chart", "text", "formula"],
+)
+def test_an_object_is_read_where_it_is_shown(tmp_path, inner, shown):
+    """With the place of the slide, or of the paragraph that it hangs on."""
+    frame = '<d:frame><d:object x:href="./Object 1"/></d:frame>'
+    bodies = {
+        "text": (
+            f"<o:text><t:p>Before.</t:p><t:p>See:{frame}</t:p></o:text>",
+            f"Before.\n\nSee:\n\n{shown}\n",
+            "paragraph=2",
+        ),
+        "presentation": (f"<o:presentation><d:page>{frame}</d:page></o:presentation>", f"{shown}\n", "slide=1"),
     }
-    (found,), _ = read(saved(tmp_path, "a.odt", zipped(parts)))
-    assert found.text == "Area:\n\nw × h\n"
+    for kind, (body, text, place) in bodies.items():
+        parts = {
+            "mimetype": f"application/vnd.oasis.opendocument.{kind}",
+            "content.xml": f"<o:document-content {SPACES}><o:body>{body}</o:body></o:document-content>",
+            "Object 1/content.xml": inner,
+        }
+        (found,), _ = read(saved(tmp_path, "a.zip", zipped(parts)))
+        assert (found.text, found.places[-1].locator) == (text, place)

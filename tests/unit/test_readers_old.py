@@ -16,7 +16,7 @@ import xlrd
 from file_makers import docx, mail, pptx, read, saved, xlsx, zipped
 from openpyxl.comments import Comment
 
-from workbench.ingest import ReadError
+from workbench.ingest.errors import ReadError
 from workbench.records import FileStatus
 
 

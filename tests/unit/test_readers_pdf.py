@@ -8,9 +8,10 @@ import pytest
 from corpus_files import write_files
 from file_makers import count_words, cut_file, documents, found, pdf, read, saved
 
-from workbench.ingest import FileRules, ReadError
+from workbench.ingest.errors import ReadError
 from workbench.ingest.outline import useful_title
 from workbench.ingest.readers.pdf import join_words, without_furniture
+from workbench.ingest.rules import FileRules
 
 LEFT = [
     "Reading order is what people expect",
@@ -110,12 +111,6 @@ def test_pages_that_are_pictures_are_named(tmp_path):
     (document,), problems = read(saved(tmp_path, "a.pdf", data))
     assert "words on a page" in document.text
     assert [p.reason for p in problems] == ["1 of its 2 pages are pictures without text: 2"]
-
-
-def test_a_text_that_is_called_a_pdf_is_read_and_the_report_says_so(tmp_path):
-    (document,), problems = read(saved(tmp_path, "a.pdf", "<html><body><p>Not found</p></body></html>"))
-    assert document.type == "html"
-    assert problems[0].reason == "It is not .pdf, despite its name: it was read as html"
 
 
 def made(stream: str, annotations: Sequence[str] = (), form: bool = False) -> bytes:

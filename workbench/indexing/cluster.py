@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from workbench import settings
 from workbench.errors import CorpusError, UsageError
-from workbench.indexing.reading import Batch, Cutting, Outcome, Texts, make_counter, read_task
+from workbench.indexing.reading import Batch, Cutting, Texts, make_counter, read_task
 from workbench.indexing.state import Task
-from workbench.records import FileStatus
+from workbench.records import FileReport, FileStatus
 from workbench.store.milvus.remote import Remote
 from workbench.store.milvus.write import Block, Written, write_block
 
@@ -65,7 +65,9 @@ class Cluster:
     def close(self) -> None:
         self._ray.shutdown()
 
-    def read_all(self, tasks: Iterable[Task], cutting: Cutting) -> Generator[tuple[Task, Batch | Outcome], None, None]:
+    def read_all(
+        self, tasks: Iterable[Task], cutting: Cutting
+    ) -> Generator[tuple[Task, Batch | FileReport], None, None]:
         """As `reading.read_all`: for each file, in order, its batches, then its outcome."""
         read = self._ray.remote(max_retries=2)(_read)
         limit = float(settings.get("max_read_seconds"))
@@ -78,7 +80,7 @@ class Cluster:
             for task, items in zip(group, found, strict=True):
                 yield from ((task, item) for item in items)
 
-    def _alone(self, read: Any, task: Task, cutting: Cutting, limit: float) -> list[Batch | Outcome]:
+    def _alone(self, read: Any, task: Task, cutting: Cutting, limit: float) -> list[Batch | FileReport]:
         answer = read.options(max_retries=1).remote([task], cutting)
         try:
             return list(self._ray.get(answer, timeout=limit)[0])
@@ -91,7 +93,9 @@ class Cluster:
                 if slow
                 else "Its reader crashed"
             )
-            return [Outcome(FileStatus.FAILED, reason, "Open and save it again, or convert it to text")]
+            return [
+                FileReport(task.found.path, FileStatus.FAILED, reason, "Open and save it again, or convert it to text")
+            ]
 
     def embed(self, encoder: str, batches: Iterable[Texts]) -> Generator[tuple[Texts, NDArray[np.float32]], None, None]:
         """The vectors of each batch, float32 (m, dim), in the order of the batches."""
@@ -140,7 +144,7 @@ class Cluster:
         yield from waiting
 
 
-def _read(group: Sequence[Task], cutting: Cutting) -> list[list[Batch | Outcome]]:
+def _read(group: Sequence[Task], cutting: Cutting) -> list[list[Batch | FileReport]]:
     counter = make_counter(cutting.encoder)
     return [list(read_task(task, cutting, counter)) for task in group]
 

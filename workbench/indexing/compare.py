@@ -24,7 +24,7 @@ from pathlib import Path
 
 from workbench import settings
 from workbench.encode.protocol import Meter
-from workbench.errors import EncoderMismatch, UsageError, counted
+from workbench.errors import EncoderMismatch, UsageError, counted, system_words
 from workbench.indexing.reading import Cutting
 from workbench.indexing.state import FileKey, Previous, Root, Run, StoredFile, Task, check
 from workbench.ingest.chunking import INGEST_VERSION
@@ -336,7 +336,7 @@ def _refusal(path: str) -> str:
     except FileNotFoundError:
         return ""
     except OSError as exc:
-        return (exc.strerror or type(exc).__name__).lower()
+        return system_words(exc)
 
 
 def _keep(run: Run, key: FileKey, reason: str, status: FileStatus) -> None:

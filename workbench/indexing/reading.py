@@ -17,7 +17,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from workbench.ingest.chunking import TokenCounter, chunk_document
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.read import ReadDocument, read_documents
 from workbench.ingest.rules import DEFAULT_GRANULARITIES
-from workbench.records import Chunk, Document, FileStatus, Granularity
+from workbench.records import Chunk, Document, FileReport, FileStatus, Granularity
 
 _BATCH_CHARACTERS = 1_000_000
 _BATCH_DOCUMENTS = 256
@@ -63,19 +63,6 @@ class Cutting:
         return collection in self.whole or (self.new_whole and collection not in self.granularities)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How the reading of a file ended: INDEXED perhaps with a reason (what was left out), or why there is nothing.
-
-    `seconds` is the time that reading and cutting took, without that of waiting for whoever takes the documents.
-    """
-
-    status: FileStatus
-    reason: str = ""
-    remedy: str = ""
-    seconds: float = field(default=0.0, compare=False)
-
-
 Record = tuple[Chunk, tuple[Chunk, ...]]
 """A record, and the chunks that its vector is made of."""
 
@@ -89,10 +76,9 @@ Texts = tuple[Sequence[str], Sequence[int], Sequence[str]]
 
 def read_task(
     task: Task, cutting: Cutting, counter: TokenCounter, alive: Callable[[], None] = lambda: None
-) -> Iterator[Batch | Outcome]:
-    """Read and cut one file: batches, then one outcome. Every failure of the file is an outcome, none an exception.
-
-    `alive` is called while a reader is busy with what takes long.
+) -> Iterator[Batch | FileReport]:
+    """Read and cut one file: batches, then how that ended, with the time that it took without waiting for whoever takes the
+    documents. A failure of the file is reported so and is no exception. `alive` is called while a reader is busy for long.
     """
     batch: list[tuple[Document, tuple[Record, ...]]] = []
     problems: list[Problem] = []
@@ -117,23 +103,24 @@ def read_task(
     spent += time.perf_counter() - started
     if batch:
         yield tuple(batch)
-    yield replace(_outcome(some, problems, failure), seconds=spent)
+    yield FileReport(task.found.path, *_outcome(some, problems, failure), seconds=spent)
 
 
-def _outcome(some: bool, problems: Sequence[Problem], failure: WorkbenchError | None) -> Outcome:
+def _outcome(some: bool, problems: Sequence[Problem], failure: WorkbenchError | None) -> tuple[FileStatus, str, str]:
+    """Status, reason and remedy: INDEXED perhaps with a reason (what was left out), or why there is nothing."""
     if failure is not None:
         if some:
-            return Outcome(FileStatus.INDEXED, f"Left out from some place on: {failure.message}", failure.remedy)
+            return FileStatus.INDEXED, f"Left out from some place on: {failure.message}", failure.remedy
         status = failure.status if isinstance(failure, ReadError) else FileStatus.FAILED
-        return Outcome(status, failure.message, failure.remedy)
+        return status, failure.message, failure.remedy
     if not problems:
-        return Outcome(FileStatus.INDEXED)
+        return FileStatus.INDEXED, "", ""
     first = next((problem for problem in problems if problem.loses), problems[0])
     where = f"line {first.line}: " if first.line is not None else ""
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     left = "Left out: " if some and first.loses else ""
     status = FileStatus.INDEXED if some else FileStatus.FAILED
-    return Outcome(status, f"{left}{where}{first.reason}{more}", first.remedy)
+    return status, f"{left}{where}{first.reason}{more}", first.remedy
 
 
 def _records(item: ReadDocument, cutting: Cutting, counter: TokenCounter) -> Iterator[Record]:
@@ -154,8 +141,8 @@ def _records(item: ReadDocument, cutting: Cutting, counter: TokenCounter) -> Ite
 
 def read_all(
     tasks: Iterable[Task], cutting: Cutting, workers: int
-) -> Generator[tuple[Task, Batch | Outcome], None, None]:
-    """Read files, in order, in that many helper processes (0: in this one): for each its batches, then its outcome."""
+) -> Generator[tuple[Task, Batch | FileReport], None, None]:
+    """Read files, in order, in that many helper processes (0: in this one): for each its batches, then how that ended."""
     if not workers:
         counter = make_counter(cutting.encoder)
         for task in tasks:
@@ -181,7 +168,7 @@ def read_all(
             if isinstance(answer, WorkbenchError):
                 raise answer
             yield first.task, answer
-            if isinstance(answer, Outcome):
+            if isinstance(answer, FileReport):
                 jobs.popleft()
     finally:
         for helper in helpers:
@@ -219,7 +206,7 @@ class _Job:
     """A file that was given to a helper, and its answers that nobody has taken yet."""
 
     task: Task
-    answers: deque[Batch | Outcome | WorkbenchError] = field(default_factory=deque)
+    answers: deque[Batch | FileReport | WorkbenchError] = field(default_factory=deque)
 
 
 class _Helper:
@@ -269,7 +256,7 @@ class _Helper:
         except (EOFError, OSError):
             self.end()
 
-    def _answer(self, item: Batch | Outcome | WorkbenchError) -> None:
+    def _answer(self, item: Batch | FileReport | WorkbenchError) -> None:
         self.heard = time.monotonic()
         if self.job is not None and item != ():  # an empty batch says only that it is alive
             self.job.answers.append(item)
@@ -282,7 +269,8 @@ class _Helper:
             code = self.process.wait()
             reason = f"Its reader crashed ({f'signal {-code}' if code < 0 else f'exit code {code}'})"
         self.close()
-        self._answer(Outcome(FileStatus.FAILED, reason, remedy))
+        if self.job is not None:
+            self._answer(FileReport(self.job.task.found.path, FileStatus.FAILED, reason, remedy))
 
     def close(self) -> None:
         process, self.process = self.process, None
@@ -308,9 +296,9 @@ def _limit_memory(megabytes: int) -> None:
 
 def serve() -> None:
     """A helper process, until its connection ends. It is sent a `Cutting`, which it answers by None or by the error that ends the
-    run (the tokenizer cannot be loaded); then `Task`s, each answered by batches and an `Outcome`.
+    run (the tokenizer cannot be loaded); then `Task`s, each answered by batches and a `FileReport`.
     """
-    connection: Connection[Batch | Outcome | WorkbenchError | None, Cutting | Task] = Connection(int(sys.argv[1]))
+    connection: Connection[Batch | FileReport | WorkbenchError | None, Cutting | Task] = Connection(int(sys.argv[1]))
     try:
         cutting = connection.recv()
         assert isinstance(cutting, Cutting)

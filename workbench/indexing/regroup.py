@@ -12,17 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import CorpusError, CorpusNotFound, UsageError
+from workbench.errors import UsageError
 from workbench.indexing.compare import cutting_for, named_files
 from workbench.indexing.reading import Record
-from workbench.indexing.run import keep_roots, locked
+from workbench.indexing.run import existing, keep_roots, locked, refuse_outdated
 from workbench.indexing.state import FileKey, Run, check
 from workbench.indexing.write import staging_file, write
 from workbench.ingest.chunking import chunk_id
 from workbench.ingest.rules import collection_names
 from workbench.records import Chunk, FileReport, FileStatus, Granularity, IndexReport
-from workbench.saved.jobs import recording
-from workbench.store import generations
 from workbench.store.database import fetch
 from workbench.store.reader import open_generation
 from workbench.store.schema import FILES
@@ -37,37 +35,23 @@ def move(
     and the other whole documents.
     """
     (to,) = collection_names((collection,), "collection")
-    return _regroup(paths, corpus, f"move to {to}", source, to, around)
+    return locked(existing(corpus), f"move to {to}", paths, lambda run: _write(run, paths, source, to), **around)
 
 
 def take_out(paths: Sequence[str | Path], corpus: str | Path, collection: str, **around: Any) -> IndexReport:
     """Take documents out of one collection; they stay in the others, and one that is in no other leaves the corpus. Raises as
     `remove` does, and UsageError where no document below the paths is in it.
     """
-    return _regroup(paths, corpus, f"remove from {collection}", collection, "", around)
+    kind = f"remove from {collection}"
+    return locked(existing(corpus), kind, paths, lambda run: _write(run, paths, collection, ""), **around)
 
 
 _BATCH = 256
 
 
-def _regroup(
-    paths: Sequence[str | Path], corpus: str | Path, what: str, source: str | None, to: str, around: dict[str, Any]
-) -> IndexReport:
-    folder = Path(corpus)
-    if not generations.exists(folder):
-        raise CorpusNotFound(f"There is no corpus at {folder}", "Make one with: workbench index PATH")
-    named = [str(path) for path in paths]
-    job = recording(folder, what, named, (), {})
-    return locked(job, folder, None, lambda run: _write(run, paths, source, to), paths=named, **around)
-
-
 def _write(run: Run, paths: Sequence[str | Path], source: str | None, to: str) -> IndexReport:
     previous = run.previous
-    if previous.outdated:
-        raise CorpusError(
-            f"An earlier version wrote the corpus {run.corpus}",
-            "Index its folders again with this one, then repeat this",
-        )
+    refuse_outdated(run, "repeat this")
     leaving = frozenset(previous.granularities if source is None else [source]) - {to}
     keys, held = named_files(previous, paths), dict[FileKey, set[str]]()
     run.old_access = True

@@ -14,12 +14,12 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.errors import CorpusDamaged, CorpusError, CorpusNotFound
-from workbench.indexing.run import carry_over, disk_errors, locked
+from workbench.errors import CorpusDamaged, CorpusError
+from workbench.indexing.run import carry_over, disk_errors, existing, locked
 from workbench.indexing.state import Run
 from workbench.indexing.write import report_of
 from workbench.records import FileStatus, IndexReport, ProgressCallback
-from workbench.saved.jobs import JobState, list_jobs, recording
+from workbench.saved.jobs import JobState, list_jobs
 from workbench.store import generations, locks
 from workbench.store.build import publish
 from workbench.store.generations import DATABASE, Layout
@@ -30,8 +30,7 @@ def repair(corpus: Path, *, progress: ProgressCallback | None = None) -> tuple[t
 
     Raises CorpusNotFound, CorpusLocked, and CorpusError where a file cannot be read or an encoder is not on this machine.
     """
-    if not generations.exists(corpus):
-        raise CorpusNotFound(f"There is no corpus at {corpus}", "Make one with: workbench index PATH")
+    existing(corpus)
     with disk_errors(), locks.writer(Layout(corpus).writer_lock, corpus):
         done = _choose(corpus)
     if not generations.exists(corpus):
@@ -54,7 +53,7 @@ def repair(corpus: Path, *, progress: ProgressCallback | None = None) -> tuple[t
         left.extend(f"{file.path}: {file.reason}. {file.remedy}" for file in failed)
         return report
 
-    locked(recording(corpus, "repair", (), (), {}), corpus, None, rebuild, progress)
+    locked(corpus, "repair", (), rebuild, progress)
     return tuple(done), tuple(left)
 
 

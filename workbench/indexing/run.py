@@ -19,12 +19,12 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.errors import CorpusError, CorpusNotFound, SettingError, UsageError
+from workbench.errors import CorpusError, CorpusNotFound, SettingError, UsageError, system_words
 from workbench.indexing import uploads
 from workbench.indexing.compare import (
     compare,
@@ -41,7 +41,7 @@ from workbench.indexing.write import report_of, stage_files, staging_file, write
 from workbench.ingest.rules import FileRules, load_rules
 from workbench.ingest.walk import relative_path
 from workbench.records import FileReport, FileStatus, IndexReport, Progress, ProgressCallback
-from workbench.saved.jobs import Recorder, recording
+from workbench.saved.jobs import recording
 from workbench.store import generations, locks
 from workbench.store.database import fetch, open_reading
 from workbench.store.generations import DATABASE, Layout, private
@@ -73,8 +73,18 @@ def index(
     chosen = options or IndexOptions()
     asked = targets(paths)
     folder = _corpus_folder(Path(corpus))
-    job = recording(folder, "index", asked, chosen.collections, _access_before(folder, asked, chosen.flags))
-    return locked(job, folder, chosen, lambda run: _index(run, asked), progress, abort, wait=wait, paths=asked)
+    access = _access_before(folder, asked, chosen.flags)
+    return locked(
+        folder,
+        "index",
+        asked,
+        lambda run: _index(run, asked),
+        progress,
+        abort,
+        wait=wait,
+        options=chosen,
+        access=access,
+    )
 
 
 _OURS = ("current", "writer.lock", "generations", "corpus.yaml", "desk.sqlite", "damaged", "snapshots", uploads.FOLDER)
@@ -87,8 +97,8 @@ def _corpus_folder(folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         names = os.listdir(folder)
     except OSError as exc:
-        reason = (exc.strerror or type(exc).__name__).lower()
-        raise UsageError(f"The corpus {folder} cannot be made or read: {reason}", "Choose another --corpus") from exc
+        reason = f"The corpus {folder} cannot be made or read: {system_words(exc)}"
+        raise UsageError(reason, "Choose another --corpus") from exc
     if names and not any(name in names for name in _OURS):
         raise UsageError(
             f"{folder} holds other files and is not a corpus", "Choose an empty or new folder for --corpus"
@@ -140,21 +150,28 @@ def remove(
     A path is absolute, relative to the working directory, or as citations show it. Indexing its folder again brings it back.
     Raises CorpusNotFound, UsageError where nothing in the corpus has one of these paths, and as `index` does.
     """
-    folder = Path(corpus)
-    if not generations.exists(folder):
-        raise CorpusNotFound(f"There is no corpus at {folder}", "Make one with: workbench index PATH")
-    named = [os.fspath(path) for path in paths]
-    job = recording(folder, "remove", named, (), {})
-    return locked(job, folder, None, lambda run: _remove(run, paths), progress, abort, wait=wait, paths=named)
+    folder = existing(corpus)
+    return locked(folder, "remove", paths, lambda run: _remove(run, paths), progress, abort, wait=wait)
+
+
+def existing(corpus: str | Path) -> Path:
+    """The folder of a corpus. Raises CorpusNotFound."""
+    if not generations.exists(Path(corpus)):
+        raise CorpusNotFound(f"There is no corpus at {corpus}", "Make one with: workbench index PATH")
+    return Path(corpus)
+
+
+def refuse_outdated(run: Run, then: str) -> None:
+    """Raise CorpusError where an earlier version wrote the corpus, whose records cannot be written again as they are."""
+    if run.previous.outdated:
+        raise CorpusError(
+            f"An earlier version wrote the corpus {run.corpus}", f"Index its folders again with this one, then {then}"
+        )
 
 
 def _remove(run: Run, paths: Sequence[str | Path]) -> IndexReport:
     previous = run.previous
-    if previous.outdated:
-        raise CorpusError(
-            f"An earlier version wrote the corpus {run.corpus}",
-            "Index its folders again with this one, then remove the path",
-        )
+    refuse_outdated(run, "remove the path")
     run.dropped = named_files(previous, paths)
     keep_roots(run, run.dropped)
     for key in sorted(run.dropped):
@@ -204,19 +221,21 @@ def disk_errors() -> Iterator[None]:
 
 
 def locked(
-    recorded: AbstractContextManager[Recorder],
     folder: Path,
-    options: IndexOptions | None,
+    kind: str,
+    paths: Sequence[str | Path],
     work: Callable[[Run], IndexReport],
     progress: ProgressCallback | None = None,
     abort: Abort | None = None,
     *,
     wait: bool = False,
-    paths: Sequence[str] = (),
+    options: IndexOptions | None = None,
+    access: Mapping[str, Collection[str]] | None = None,
 ) -> IndexReport:
-    """Do the work under the writer's lock, between two cleanings, and keep its job, which is about `paths`. Without options the
-    corpus keeps its encoders."""
-    stopped = abort or (lambda: False)
+    """Do the work under the writer's lock, between two cleanings, and keep its job of this kind, which is about `paths`. Without
+    options the corpus keeps its encoders."""
+    stopped, named = abort or (lambda: False), [os.fspath(path) for path in paths]
+    recorded = recording(folder, kind, named, () if options is None else options.collections, access or {})
 
     def tell(event: Progress) -> None:
         # The builders know nothing of stopping: they are stopped through the progress that they report. Publishing is
@@ -230,12 +249,12 @@ def locked(
         job.running()
         generations.clean(folder)
         previous = load_previous(folder)
-        held = _access_below(previous.database, paths)
+        held = _access_below(previous.database, named)
         if any(held.values()):
             job.touches(held)
         try:
             report = work(Run.begin(folder, options, previous, tell, stopped))
-            now = _access_below(Layout(folder).folder(report.generation) / DATABASE, paths)
+            now = _access_below(Layout(folder).folder(report.generation) / DATABASE, named)
             if any(now.values()) or any(held.values()):
                 job.touches({path: kinds | held[path] for path, kinds in now.items()})
         finally:
@@ -263,14 +282,14 @@ def _access_before(corpus: Path, asked: Sequence[str], flags: FileRules) -> dict
 
 def _access_below(database: Path | None, paths: Sequence[str]) -> dict[str, set[str]]:
     """For each path (absolute, or as citations show it) the kinds of access of the documents and files below it."""
+    found: dict[str, set[str]] = {path: set() for path in paths}
     if database is None:
-        return {path: set() for path in paths}
+        return found
     sql = (
         f"SELECT DISTINCT d.tenant, d.roles, d.sensitivity, f.access FROM {FILES} f LEFT JOIN documents d"
         " ON d.file_number = f.number WHERE f.path = $1 OR starts_with(f.path, $1 || '/')"
         " OR f.root || '/' || f.path = $1 OR starts_with(f.root || '/' || f.path, $1 || '/')"
     )
-    found: dict[str, set[str]] = {path: set() for path in paths}
     with closing(open_reading(database)) as connection:
         for path, kinds in found.items():
             for name in {path, os.path.abspath(path), os.path.realpath(path)}:

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from workbench.errors import UsageError
+from workbench.errors import UsageError, system_words
 from workbench.store.generations import private
 
 FOLDER = "uploads"
-
-
-def uploads_folder(corpus: str | Path) -> Path:
-    """The corpus's own folder for them, which need not exist."""
-    return Path(corpus) / FOLDER
 
 
 def keep_files(
@@ -28,7 +23,7 @@ def keep_files(
         UsageError: A name is none, a folder cannot be written, or another file has the name there.
     """
     own = folder is None
-    base = uploads_folder(corpus) if folder is None else Path(folder).expanduser()
+    base = Path(corpus) / FOLDER if folder is None else Path(folder).expanduser()
     kept = []
     try:
         base.mkdir(parents=True, exist_ok=True)
@@ -47,8 +42,5 @@ def keep_files(
             path.write_bytes(data)
             kept.append(path)
     except OSError as exc:
-        raise UsageError(
-            f"The files cannot be kept in {base}: {(exc.strerror or type(exc).__name__).lower()}",
-            "Choose another folder",
-        ) from exc
+        raise UsageError(f"The files cannot be kept in {base}: {system_words(exc)}", "Choose another folder") from exc
     return tuple(kept)

@@ -18,7 +18,7 @@ from pathlib import Path
 from workbench import settings
 from workbench.encode.protocol import Meter
 from workbench.indexing.compare import recipe_of
-from workbench.indexing.reading import Outcome, Texts, read_all
+from workbench.indexing.reading import Texts, read_all
 from workbench.indexing.state import FileKey, Run, StoredFile, Task, check, stored_files
 from workbench.ingest.walk import digest_of
 from workbench.records import EncoderIdentity, FileReport, FileStatus, IndexReport
@@ -61,7 +61,7 @@ def stage_files(run: Run, staging: Staging, tasks: Sequence[Task]) -> None:
         for task, item in items:
             check(run.abort)
             found = task.found
-            if isinstance(item, Outcome):
+            if isinstance(item, FileReport):
                 if doubled:
                     reason = f"{doubled} of its records have the id of another one"
                     remedy = item.remedy or "Give each record its own id"
@@ -94,7 +94,7 @@ def _workers(asked: int | None, tasks: Sequence[Task]) -> int:
     return min(int(settings.get("threads")), len(tasks))
 
 
-def _finish(run: Run, task: Task, outcome: Outcome, documents: int, chunks: int) -> None:
+def _finish(run: Run, task: Task, outcome: FileReport, documents: int, chunks: int) -> None:
     """The row of the table of files, and the report, of a file that was read."""
     found, rules, status = task.found, task.rules, outcome.status
     if documents:
@@ -113,8 +113,7 @@ def _finish(run: Run, task: Task, outcome: Outcome, documents: int, chunks: int)
             status, outcome.reason, outcome.remedy, documents, chunks, rules.access,
         )
     )  # fmt: skip
-    report = FileReport(found.path, status, outcome.reason, outcome.remedy, documents, chunks, outcome.seconds)
-    run.reports[found.root, found.path] = report
+    run.reports[found.root, found.path] = replace(outcome, status=status, documents=documents, chunks=chunks)
 
 
 def _carried_ids(run: Run) -> set[str]:

@@ -108,11 +108,9 @@ def clean(text: str) -> str:
 def symbols(text: str, font: str) -> str:
     """What a text in a font of symbols shows, its codes as bytes or in the private area (U+F0xx); text in others as it is."""
     signs = _FONTS.get(font.strip().lower())
-    return (
-        "".join(signs.get(ord(c) & 0xFF, c) if c < "\u0100" or "\uf000" <= c <= "\uf0ff" else c for c in text)
-        if signs
-        else text
-    )
+    if signs is None:
+        return text
+    return "".join(signs.get(ord(c) & 0xFF, c) if c < "\u0100" or "\uf000" <= c <= "\uf0ff" else c for c in text)
 
 
 def without_colours(text: str) -> str:

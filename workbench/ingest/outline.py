@@ -19,6 +19,7 @@ from workbench.records import Span
 
 CELLS = " | "
 _ROWS_FOR_HEADER = 10
+_LONGEST_CELL = 500
 _TEN = re.compile(r"(?<![\d.,])10$")
 _EMPTY_TITLE = re.compile(
     r"(?i)[\W_]*(?:(?:untitled|unbenannt|anonymous|unspecified|title|titel)(?: ?(?:document|dokument|presentation|spreadsheet))?"
@@ -157,6 +158,21 @@ class TextWriter:
         if self._sections and self._sections[-1].title:
             self._gap = self._ending = True
 
+    def slide(self, title: str, at: str) -> None:
+        """A slide begins: it shares no chunk with the one before, and no heading either where it has no title."""
+        self.apart()
+        if title.strip():
+            self.heading(title, 1, at)
+        else:
+            self.unheaded()
+
+    def aside(self, text: str, at: str) -> None:
+        """A paragraph that is under no heading, and in no chunk with what was before."""
+        if text.strip():
+            self.apart()
+            self.unheaded()
+            self.paragraph(text, at)
+
     def line(self, text: str, at: str = "") -> None:
         words = normalise(text).strip("\n").rstrip()
         if words.strip():
@@ -182,12 +198,7 @@ class TextWriter:
     def block(self, text: str, at: str = "") -> None:
         """Text that should stay in one piece, such as code; its indentation is kept."""
         words = normalise(text).strip("\n").rstrip()
-        if words.strip():
-            self.gap()
-            start = self._begin(at)
-            self._write(words + "\n")
-            self._blocks.append(Span(start, self.length))
-            self.gap()
+        self.shaped(words, Outline(blocks=(Span(0, len(words) + 1),)), at)
 
     def table(self, rows: Iterable[tuple[Sequence[str], str]], *, header: int | None = None, carried: str = "") -> str:
         """A table.
@@ -298,6 +309,11 @@ def is_number(cell: str) -> bool:
     """Whether a cell is a number, an amount, a time or a date in figures."""
     plain = cell.replace(",", "").replace(" ", "").strip("%$€£+-()")
     return plain.replace(".", "", 1).replace("-", "").replace(":", "").replace("/", "").isdigit()
+
+
+def is_layout(cells: Sequence[Sequence[str]]) -> bool:
+    """Whether a table is a frame around text: it has one column, or a cell of more than 500 characters."""
+    return max(map(len, cells), default=0) < 2 or any(len(cell) > _LONGEST_CELL for row in cells for cell in row)
 
 
 def useful_title(title: str) -> str:

@@ -20,7 +20,7 @@ from workbench.ingest.errors import Problem, ReadError, skip
 from workbench.ingest.outline import Outline
 from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.records import judgments_reason
-from workbench.ingest.rules import FileRules, Visibility, key, narrow, widening
+from workbench.ingest.rules import FileRules, key, narrow, widening
 from workbench.ingest.walk import FoundFile
 from workbench.records import Document, FileStatus
 
@@ -95,7 +95,7 @@ def _read(source: Source, rules: FileRules, salt: str) -> Generator[ReadDocument
                 yield Problem(f"The record {item.record.id!r} was left out: {exc.message}", exc.remedy)
                 continue
             documents += 1
-            told = widening(Visibility(rules.tenant, rules.roles, rules.sensitivity), item.metadata)
+            told = widening(rules, item.metadata)
             if told is not None:
                 yield told
             yield result
@@ -147,8 +147,7 @@ def _nothing_inside(lost: Sequence[ReadError]) -> ReadError:
 def _document(source: Source, parsed: Parsed, rules: FileRules, salt: str) -> ReadDocument:
     """Apply the rules to what a reader found. Raises ReadError where the document's own claims forbid it."""
     found, record = source.found, parsed.record
-    given = Visibility(rules.tenant, rules.roles, rules.sensitivity)
-    visibility, metadata = narrow(given, parsed.metadata)
+    visibility, metadata = narrow(rules, parsed.metadata)
     own = {key(name): value for name, value in metadata.items()}
     identity = found.path if record is None else f"{found.path}#{record.id}"
     document = Document(

@@ -40,6 +40,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -145,11 +146,8 @@ class CorpusRules:
 
     def for_file(self, path: str, flags: FileRules) -> FileRules:
         """What the file at a relative path gets: the flags, then each matching rule in order."""
-        result = flags
-        for rule in self.rules:
-            if _matches(rule.path, path):
-                result = replace(result, **rule.changes)
-        return result
+        changes = access_changes(self.rules, path)
+        return replace(flags, **changes) if changes else flags
 
 
 def load_rules(corpus: Path) -> CorpusRules:
@@ -241,10 +239,9 @@ def parse_rules(data: Any, where: str = FILE_NAME) -> CorpusRules:
     if not isinstance(listed, list):
         raise SettingError(f"rules in {where} is not a list", "Write one `- path:` for each rule")
     rules = tuple(_rule(rule, f"Rule {number} in {where}") for number, rule in enumerate(listed, 1))
-    chosen = {}
-    for name in ("include", "exclude"):
-        chosen[name] = _strings(data.get(name), f"{name} in {where}")
-        for pattern in chosen[name]:
+    chosen = {name: _strings(data.get(name), f"{name} in {where}") for name in ("include", "exclude")}
+    for name, patterns in chosen.items():
+        for pattern in patterns:
             _check_pattern(pattern, f"{name} in {where}")
     if not isinstance(named, Mapping):
         raise SettingError(f"collections in {where} is not a mapping", "Write `name: chunk` or `name: document`")
@@ -278,12 +275,12 @@ def _rule(data: Any, where: str) -> PathRule:
 
 def _check_pattern(pattern: str, where: str) -> None:
     try:
-        usable = bool(pattern.strip()) and not pattern.strip().startswith(("!", "#"))
-        _matches(pattern, "probe")
+        _spec(pattern)
+        if pattern.strip() and not pattern.strip().startswith(("!", "#")):
+            return
     except ValueError:
-        usable = False
-    if not usable:
-        raise _refused(where, pattern, "pattern", "Write it as in .gitignore, without ! or #")
+        pass
+    raise _refused(where, pattern, "pattern", "Write it as in .gitignore, without ! or #")
 
 
 def collection_names(value: Any, where: str) -> tuple[str, ...]:
@@ -334,24 +331,12 @@ def access_changes(rules: Sequence[PathRule], path: str) -> dict[str, Any]:
     return changes
 
 
-_SPECS: dict[str, Any] = {}
+_spec = cache(spec_of)
 
 
 def _matches(pattern: str, path: str) -> bool:
     """Whether a path matches. Raises ValueError for what is no pattern."""
-    spec = _SPECS.get(pattern)
-    if spec is None:
-        spec = _SPECS[pattern] = spec_of(pattern)
-    return bool(spec.match_file(path))
-
-
-@dataclass(frozen=True, slots=True)
-class Visibility:
-    """Tenant (None: no tenant), roles (empty: everyone of the tenant) and sensitivity of one document."""
-
-    tenant: str | None = None
-    roles: tuple[str, ...] = ()
-    sensitivity: str = "normal"
+    return bool(_spec(pattern).match_file(path))
 
 
 def stricter(one: str, other: str) -> str:
@@ -374,8 +359,8 @@ def mentions_visibility(raw: str) -> bool:
     return bool(_MENTIONED.search(raw))
 
 
-def narrow(given: Visibility, metadata: Mapping[str, Any]) -> tuple[Visibility, dict[str, Any]]:
-    """Apply a document's own claims to what the rules give it.
+def narrow(given: FileRules, metadata: Mapping[str, Any]) -> tuple[FileRules, dict[str, Any]]:
+    """Apply a document's own claims to the tenant, roles and sensitivity that the rules give it.
 
     Returns:
         What is left, and the metadata without the claims.
@@ -388,24 +373,22 @@ def narrow(given: Visibility, metadata: Mapping[str, Any]) -> tuple[Visibility, 
         own = key(name)
         if own in ("roles", "allowed_roles"):
             result = replace(result, roles=_common_roles(result.roles, name, value))
-        elif (
-            own == "tenant"
-            and value not in (None, "")
-            and (not isinstance(value, str) or value.strip() != given.tenant)
-        ):
-            rules = f"the rules give it to {'no tenant' if given.tenant is None else repr(given.tenant)}"
-            raise ReadError(
-                f"It says that it belongs to the tenant {value!r}, but {rules}",
-                "Index it with that tenant, by --tenant or a rule in corpus.yaml, or take the line out",
-            )
-        elif own == "sensitivity" and value not in (None, ""):
-            if not isinstance(value, str):
-                raise ReadError(
-                    f"Its {name} is {value!r}, which is not a word", f"Use one of {', '.join(SENSITIVITIES)}"
-                )
-            result = replace(result, sensitivity=stricter(result.sensitivity, value))
         elif own not in ("tenant", "sensitivity"):
             rest[name] = value
+        elif value in (None, ""):
+            continue
+        elif own == "tenant":
+            if not isinstance(value, str) or value.strip() != given.tenant:
+                rules = f"the rules give it to {'no tenant' if given.tenant is None else repr(given.tenant)}"
+                raise ReadError(
+                    f"It says that it belongs to the tenant {value!r}, but {rules}",
+                    "Index it with that tenant, by --tenant or a rule in corpus.yaml, or take the line out",
+                )
+        elif isinstance(value, str):
+            result = replace(result, sensitivity=stricter(result.sensitivity, value))
+        else:
+            remedy = f"Use one of {', '.join(SENSITIVITIES)}"
+            raise ReadError(f"Its {name} is {value!r}, which is not a word", remedy)
     return result, rest
 
 
@@ -423,7 +406,7 @@ def _common_roles(given: tuple[str, ...], name: str, value: Any) -> tuple[str, .
     return common if own else given
 
 
-def widening(given: Visibility, metadata: Mapping[str, Any]) -> Problem | None:
+def widening(given: FileRules, metadata: Mapping[str, Any]) -> Problem | None:
     """What to report of a document that says it is less sensitive than the rules: their level stays; None where it does not."""
     own = next((value for name, value in metadata.items() if key(name) == "sensitivity"), None)
     if not isinstance(own, str) or not own.strip() or _level(own) >= _level(given.sensitivity):

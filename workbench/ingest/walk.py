@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench import settings
-from workbench.errors import UsageError
+from workbench.errors import UsageError, system_words
 from workbench.records import FileStatus
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class _Root:
             with os.scandir(folder) as listing:
                 entries = sorted(listing, key=lambda e: relative_path(e.name) + "/" * e.is_dir(follow_symlinks=False))
         except OSError as exc:
-            yield self.skip(shown, f"The folder cannot be read: {_words(exc)}", _PERMISSION, FileStatus.FAILED)
+            yield self.skip(shown, f"The folder cannot be read: {system_words(exc)}", _PERMISSION, FileStatus.FAILED)
             return
         if self.gitignore:
             own = _load_ignore(folder, "", len(raw) + 1 if raw else 0)
@@ -238,7 +238,7 @@ class _Root:
         try:
             status = os.stat(absolute)
         except OSError as exc:
-            yield self.skip(shown, f"The file cannot be read: {_words(exc)}", _PERMISSION, FileStatus.FAILED)
+            yield self.skip(shown, f"The file cannot be read: {system_words(exc)}", _PERMISSION, FileStatus.FAILED)
             return
         if not stat.S_ISREG(status.st_mode):
             kind = next((name for test, name in _KINDS if test(status.st_mode)), "something special")
@@ -270,10 +270,6 @@ class _Root:
             yield from self._folder(raw, target, ignores)
         else:
             yield from self.take(raw, shown, target)
-
-
-def _words(exc: OSError) -> str:
-    return (exc.strerror or type(exc).__name__).lower()
 
 
 def open_found(found: FoundFile) -> io.BufferedReader:

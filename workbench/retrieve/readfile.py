@@ -19,7 +19,6 @@ first, and cut from its end after that.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from bisect import bisect_right
@@ -32,7 +31,7 @@ from workbench.errors import UsageError, sentence
 from workbench.ingest.encoding import normalise
 from workbench.ingest.errors import ReadError
 from workbench.ingest.frontmatter import read_front_matter
-from workbench.ingest.rules import Visibility, narrow
+from workbench.ingest.rules import FileRules, narrow
 from workbench.locators import Place, ends_of, locator, order_of, pairs_of
 from workbench.records import Document, Principal, Span
 from workbench.retrieve.engine import Engine
@@ -189,12 +188,11 @@ def _as_it_is(engine: Engine, principal: Principal | None, found: FileText, expl
         indexed = "this is the text that was indexed; run `workbench index` on its folder to bring it up to date"
         return replace(found, note=f"{changed}: {indexed}")
     try:
-        given = Visibility(document.tenant, document.roles, document.sensitivity)
+        given = FileRules(tenant=document.tenant, roles=document.roles, sensitivity=document.sensitivity)
         seen, _ = narrow(given, read_front_matter(text).values)
     except ReadError:
         return _not_found(found.path)
-    access = json.dumps([seen.tenant, seen.roles, seen.sensitivity])
-    if seen != given and not records.may_know(access, document.path, principal):
+    if seen != given and not records.may_know(seen.access, document.path, principal):
         return _not_found(found.path)
     note = f"{changed}: this is its text as it is now, and the line numbers of citations are those of the text that was indexed"
     return replace(found, text=text, note=note, current=True)

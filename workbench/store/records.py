@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from workbench.errors import FilterError
 from workbench.ingest.encoding import clean
 from workbench.ingest.errors import ReadError
-from workbench.ingest.rules import CorpusRules, FileRules, Visibility, access_changes, narrow
+from workbench.ingest.rules import CorpusRules, FileRules, access_changes, narrow
 from workbench.ingest.walk import ignores, relative_path
 from workbench.locators import Place
 from workbench.records import Chunk, ChunkKind, Document, EncoderIdentity, Granularity, Principal, principal_key
@@ -201,10 +201,10 @@ class StoredRecords:
             return False
         given = rules.for_file(path, FileRules())
         try:
-            seen, _ = narrow(Visibility(given.tenant, given.roles, given.sensitivity), claims)
+            seen, _ = narrow(given, claims)
         except ReadError:
             return False
-        return may_know(json.dumps([seen.tenant, seen.roles, seen.sensitivity]), principal, self.policy)
+        return may_know(seen.access, principal, self.policy)
 
     def of_kind(self, kind: ChunkKind) -> NDArray[np.bool_]:
         """Which records are of this kind, bool (n,); whoever asks sees no more of them than a scope lets through."""

@@ -27,7 +27,8 @@ from workbench.ingest.encoding import decode
 from workbench.ingest.errors import Problem, ReadError, skip
 from workbench.ingest.readers import html, odf, sheets, slides, word
 from workbench.ingest.readers.base import RESAVE, Member, Parsed, Reader, Source, Unpacking
-from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, parse_text
+from workbench.ingest.readers.package import Package, opened
+from workbench.ingest.readers.tree import attribute, child, descendants, local, parse_text
 
 _REMEDY = "Get the archive again, or unpack what can be unpacked and index that"
 _UNPACK = "Unpack it, and index what is in it"

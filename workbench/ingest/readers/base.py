@@ -16,9 +16,10 @@ from datetime import datetime
 from typing import IO, Any, BinaryIO
 
 from workbench import settings
+from workbench.errors import system_words
 from workbench.ingest.encoding import declared_encoding, decode, without_colours
 from workbench.ingest.errors import Problem, ReadError
-from workbench.ingest.outline import Outline
+from workbench.ingest.outline import Outline, TextWriter
 from workbench.ingest.walk import FoundFile, open_found, relative_path
 from workbench.locators import Place
 
@@ -77,6 +78,12 @@ class Parsed:
     places: tuple[Place, ...] = ()
 
 
+def written(writer: TextWriter, type: str, title: str = "", **more: Any) -> Parsed:
+    """What a writer has written, as a document; `more` as `Parsed` has it."""
+    text, outline, places = writer.finish()
+    return Parsed(text, type, outline, title, places=places, **more)
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """A file inside a file: a member of an archive, an attachment of a message. It is read as a file of its own.
@@ -103,10 +110,7 @@ class Unpacking:
     """
 
     _BLOCK = 1 << 20
-    _RATIO, _RATIO_FROM = (
-        200,
-        8 << 20,
-    )  # a part of some size that shrank more than this is a bomb; text shrinks 3 to 30 times
+    _RATIO, _RATIO_FROM = 200, 8 << 20  # a part of some size that shrank more is a bomb; text shrinks 3 to 30 times
 
     def __init__(self) -> None:
         self.left_bytes = int(settings.get("max_unpacked_mb")) << 20
@@ -238,8 +242,8 @@ def _read(found: FoundFile, size: int = -1) -> bytes:
 
 
 def unreadable(exc: OSError) -> ReadError:
-    words = (exc.strerror or type(exc).__name__).lower()
-    return ReadError(f"The file cannot be read: {words}", "Check that it is still there and that you may read it")
+    reason = f"The file cannot be read: {system_words(exc)}"
+    return ReadError(reason, "Check that it is still there and that you may read it")
 
 
 ReadFunction = Callable[[Source], Iterator[Parsed | Member | Problem]]

@@ -25,10 +25,10 @@ from workbench.ingest.encoding import clean, normalise, without_colours
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.outline import Outline, TextWriter
 from workbench.ingest.readers import archives, html, sheets
-from workbench.ingest.readers.base import Member, Parsed, Reader, Source
-from workbench.ingest.readers.package import DECLARATION
+from workbench.ingest.readers.base import Member, Parsed, Reader, Source, written
 from workbench.ingest.readers.records import read_objects, unescaped
 from workbench.ingest.readers.text import markdown_outline
+from workbench.ingest.readers.tree import DECLARATION
 from workbench.locators import locator
 
 _LONG_LINE = 2000
@@ -82,9 +82,8 @@ def _read_xml(source: Source) -> Iterator[Parsed | Member | Problem]:
         reason = f"It is not well-formed XML ({expat.ErrorString(exc.code)}) and was read as text"
         yield Problem(reason, "Correct it", exc.lineno)
     else:
-        text, outline, places = tree.writer.finish()
-        if text.strip():
-            yield Parsed(text, "xml", outline, tree.title, language=tree.language, metadata=metadata, places=places)
+        if tree.writer.length:
+            yield written(tree.writer, "xml", tree.title, language=tree.language, metadata=metadata)
             return
     yield Parsed(raw, "xml", Outline(prose=False), metadata=metadata)
 
@@ -211,12 +210,11 @@ def _read_notebook(source: Source) -> Iterator[Parsed | Problem]:
     if cut:
         reason = f"{cut} outputs were cut to their first {_LONGEST_OUTPUT:,} characters"
         yield Problem(reason, "Nothing needs to be done")
-    text, outline, places = writer.finish()
     inner, language = data.get("metadata"), ""
     for name, key in (("kernelspec", "language"), ("language_info", "name")):
         part = inner.get(name) if isinstance(inner, dict) else None
         language = str(part.get(key) or language) if isinstance(part, dict) else language
-    yield Parsed(text, "notebook", outline, language=language, metadata=metadata, places=places)
+    yield written(writer, "notebook", language=language, metadata=metadata)
 
 
 def _cell(writer: TextWriter, cell: Mapping[str, Any], number: int) -> int:

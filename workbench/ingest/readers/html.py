@@ -32,8 +32,9 @@ from workbench.ingest.outline import (
     trimmed,
     useful_title,
 )
-from workbench.ingest.readers.base import Member, Parsed, Reader, Source
-from workbench.ingest.readers.package import Package, attribute, descendants, local, math, opened, parse_xml
+from workbench.ingest.readers.base import Member, Parsed, Reader, Source, written
+from workbench.ingest.readers.package import Package, math, opened
+from workbench.ingest.readers.tree import attribute, descendants, local, parse_xml
 from workbench.locators import Place, locator, whole_number
 from workbench.records import Span
 
@@ -103,9 +104,7 @@ def html_text(source: str) -> tuple[str, Outline, int]:
 def _parsed(source: str, track: bool = False) -> Any:
     from justhtml import JustHTML
 
-    if (
-        track
-    ):  # the parser then takes for text what is no proper markup: `<?xml ?>`, `</ a>`, a second doctype, an open tag
+    if track:  # the parser then takes for text what is no markup: `<?xml ?>`, `</ a>`, a second doctype, an open tag
         source = _without_open_end(source)
         doctype = _DOCTYPE.match(source)
         start = doctype.end() if doctype is not None else 0
@@ -334,13 +333,9 @@ class _Writer:
         if any(node.name == "table" for node in _below(table)):
             return False
         parts = [part for part in table.children if part.children]
-        rows = [row for part in parts for row in ([part] if part.name == "tr" else part.children) if _is_row(row)]
-        cells = _grid(
-            [
-                [cell for cell in row.children or () if cell.name in ("td", "th") and not _is_hidden(cell)]
-                for row in rows
-            ]
-        )
+        listed = (row for part in parts for row in ([part] if part.name == "tr" else part.children))
+        rows = [row for row in listed if _is_shown(row, "tr")]
+        cells = _grid([[cell for cell in row.children or () if _is_shown(cell, "td", "th")] for row in rows])
         inside = (inner.name for row in cells for cell in row if cell and cell.name == "td" for inner in _below(cell))
         if not rows or any(name in _HEADINGS or name == "pre" for name in inside):
             return False
@@ -433,8 +428,8 @@ def _one_line(node: Any, blanks: re.Pattern[str] = _SPACE) -> tuple[str, Marks]:
     return "".join(writer.parts).strip(), writer.marks
 
 
-def _is_row(node: Any) -> bool:
-    return node.name == "tr" and not _is_hidden(node)
+def _is_shown(node: Any, *names: str) -> bool:
+    return node.name in names and not _is_hidden(node)
 
 
 def _is_hidden(node: Any) -> bool:
@@ -442,10 +437,10 @@ def _is_hidden(node: Any) -> bool:
     given = node.attrs
     if not given or not isinstance(given, dict):
         return bool(node.name == "dialog")
-    hides = bool("hidden" in given) and str(given["hidden"] or "").lower() != "until-found"
-    return (
-        hides or (node.name == "dialog" and "open" not in given) or bool(_UNSEEN.search(str(given.get("style") or "")))
-    )
+    if "hidden" in given and str(given["hidden"] or "").lower() != "until-found":
+        return True
+    closed = node.name == "dialog" and "open" not in given
+    return closed or _UNSEEN.search(str(given.get("style") or "")) is not None
 
 
 def _grid(rows: list[list[Any]]) -> list[list[Any]]:
@@ -532,7 +527,6 @@ def read_book(source: Source) -> Iterator[Parsed | Member | Problem]:
                 continue
             data = package.read(part)
             writer.html(decode(data, declared_encoding(data[:1024]))[0], locator(part=part))
-        text, outline, places = writer.finish()
         found: dict[str, str] = {}
         for node in book.iter():
             name = local(node)
@@ -542,7 +536,7 @@ def read_book(source: Source) -> Iterator[Parsed | Member | Problem]:
         title = useful_title(found.pop("title", ""))
         language = found.pop("language", "").partition(";")[0].partition("-")[0].lower()
         metadata = {_BOOK[name]: words for name, words in found.items()} | left_out(writer.hidden)
-        yield Parsed(text, "book", outline, title, language=language, metadata=metadata, places=places)
+        yield written(writer, "book", title, language=language, metadata=metadata)
 
 
 def _book_part(package: Package) -> str:

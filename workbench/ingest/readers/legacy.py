@@ -24,7 +24,7 @@ from workbench.ingest.encoding import normalise, symbols
 from workbench.ingest.errors import Problem, ReadError, skip
 from workbench.ingest.outline import TextWriter, left_out, raised, useful_title
 from workbench.ingest.readers import odf, sheets
-from workbench.ingest.readers.base import LOCKED, Member, Parsed, Reader, Source
+from workbench.ingest.readers.base import LOCKED, Member, Parsed, Reader, Source, written
 from workbench.ingest.readers.mail import read_outlook
 from workbench.locators import locator
 
@@ -170,9 +170,8 @@ def _word(ole: Any) -> Parsed:
         if name:
             writer.apart()
         _write_part(writer, "".join(part), name or "paragraph")
-    written, outline, places = writer.finish()
     title, metadata = _summary(ole)
-    return Parsed(written, "word", outline, title, metadata=metadata | left_out(hidden), places=places)
+    return written(writer, "word", title, metadata=metadata | left_out(hidden))
 
 
 class _Text:
@@ -378,11 +377,7 @@ class _Presentation:
             show = next((r for r in self._inside(slide) if r.kind == _SHOW), None)
             secret = show is not None and show.end - show.start > 10 and bool(self._data[show.start + 10] & 4)
             hidden += [str(number)] * secret
-            writer.apart()
-            if title or secret:
-                writer.heading(f"{_lines(title)}{' (hidden slide)' * secret}", 1, at)
-            else:
-                writer.unheaded()
+            writer.slide(_lines(title) + " (hidden slide)" * secret, at)
             for _, words in texts:
                 self._spend(len(words))
                 if words is not title:
@@ -390,9 +385,7 @@ class _Presentation:
             for words in self._notes_of(slide):
                 self._spend(len(words))
                 writer.paragraph(_lines(words), locator(slide=number, part="notes"))
-        text, outline, places = writer.finish()
-        metadata = left_out(0, f"slides {', '.join(hidden)}" if hidden else "")
-        return Parsed(text, "slides", outline, metadata=metadata, places=places)
+        return written(writer, "slides", metadata=left_out(0, f"slides {', '.join(hidden)}" if hidden else ""))
 
     def _notes_of(self, slide: _Record) -> Iterator[str]:
         atom = next((r for r in self._inside(slide) if r.kind == _SLIDE_ATOM), None)

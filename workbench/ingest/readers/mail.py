@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from workbench.ingest.encoding import decode, normalise
 from workbench.ingest.errors import Problem, ReadError, skip
 from workbench.ingest.outline import TextWriter, left_out
-from workbench.ingest.readers.base import Member, Parsed, Reader, ReadFunction, Source, Unpacking
+from workbench.ingest.readers.base import Member, Parsed, Reader, ReadFunction, Source, Unpacking, written
 from workbench.ingest.readers.html import html_text
 from workbench.locators import locator, whole_number
 
@@ -46,12 +46,10 @@ _SUFFIXES = dict(
 
 
 def _mail(writer: TextWriter, headers: Mapping[str, str], kind: str = "mail", sent: str = "") -> Parsed:
-    text, outline, places = writer.finish()
     metadata = {name.lower(): words for name, words in headers.items() if words and name != "Subject"}
     if sent:
         metadata["date"] = sent
-    metadata |= left_out(writer.hidden)
-    return Parsed(text, kind, outline, title=headers["Subject"], metadata=metadata, places=places)
+    return written(writer, kind, headers["Subject"], metadata=metadata | left_out(writer.hidden))
 
 
 def _write_headers(writer: TextWriter, headers: Mapping[str, str]) -> None:
@@ -251,17 +249,15 @@ def _read_mailbox(source: Source) -> Iterator[Parsed | Member | Problem]:
     """Each message of a mailbox, cut at its `From ` lines (the mboxrd form, in which `>From ` stands for `From `)."""
     data = source.bytes()
     matches = _FROM_LINE.finditer(data)
-    starts = [
-        m for m in matches if not m.start() or data[max(0, m.start() - 3) : m.start()].endswith((b"\n\n", b"\n\r\n"))
-    ]
+    above = (b"\n\n", b"\n\r\n")
+    starts = [m for m in matches if not m.start() or data[max(0, m.start() - 3) : m.start()].endswith(above)]
     if not data.strip():
         raise skip("It holds no messages", "Nothing needs to be done")
     if not starts:
         raise ReadError("It is not a mailbox: no line marks where a message begins", "Give it the name of what it is")
     if data[: starts[0].start()].strip():
-        yield Problem(
-            "Before its first message is text that belongs to none", "Give it the suffix .txt to have all of it"
-        )
+        reason = "Before its first message is text that belongs to none"
+        yield Problem(reason, "Give it the suffix .txt to have all of it")
     for number, match in enumerate(starts, 1):
         end = starts[number].start() if number < len(starts) else len(data)
         yield Member(f"{number}.eml", _QUOTED_FROM.sub(rb"\1", data[match.end() : end]))

@@ -14,21 +14,12 @@ from contextlib import suppress
 from typing import Any
 
 from workbench.ingest.errors import Problem, ReadError
-from workbench.ingest.outline import TextWriter, left_out, raised, trimmed
-from workbench.ingest.readers.base import LOCKED, RESAVE, Member, Parsed, Source
-from workbench.ingest.readers.package import (
-    Package,
-    attribute,
-    child,
-    descendants,
-    local,
-    math,
-    opened,
-    parse_xml,
-    properties,
-)
+from workbench.ingest.outline import CELLS, TextWriter, is_layout, left_out, raised, trimmed
+from workbench.ingest.readers.base import LOCKED, RESAVE, Member, Parsed, Source, written
+from workbench.ingest.readers.package import Package, math, opened, properties
 from workbench.ingest.readers.sheets import Row, column_name, write_sheet
-from workbench.ingest.readers.word import LONGEST_CELL, OpenLists
+from workbench.ingest.readers.tree import attribute, child, descendants, local, parse_xml
+from workbench.ingest.readers.word import OpenLists
 from workbench.locators import locator, whole_number
 
 _PASSED = frozenset("tracked-changes note-citation sequence-decls forms annotation-end ruby-text page-number".split())
@@ -72,11 +63,10 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
         else:
             _Text(writer, OpenLists(root, styles), package).blocks(content)
             _heads_and_feet(writer, styles)
-        text, outline, places = writer.finish()
         title, language, metadata = properties(package.xml("meta.xml"))
         metadata |= left_out(secrets, *hidden)
         named = {"spreadsheet": "sheet", "presentation": "slides"}.get(kind, "word")
-        yield Parsed(text, named, outline, title, language=language, metadata=metadata, places=places)
+        yield written(writer, named, title, language=language, metadata=metadata)
         for name in package.names:
             if not name.startswith("Thumbnails/") and name.lower().endswith(_FILES):
                 yield Member(name, package.read(name))
@@ -181,8 +171,7 @@ class _Text:
     def _table(self, node: Any, number: int) -> None:
         rows = list(_own(node, "table-row"))
         cells = [[_cell(cell) for cell in row if local(cell) in _CELLS] for row in rows]
-        longest = max((len(c) for row in cells for c in row), default=0)
-        if longest > LONGEST_CELL or max(map(len, cells), default=0) < 2:
+        if is_layout(cells):
             for index, row in enumerate(rows, 1):
                 for paragraph in descendants(row, "p", "h"):
                     self._out.paragraph(_words(paragraph), locator(table=number, row=index))
@@ -197,9 +186,7 @@ def _heads_and_feet(writer: TextWriter, styles: Any) -> None:
         nodes = [node for master in descendants(styles, "master-page") for node in descendants(master, *names)]
         found = dict.fromkeys(_lines(node).strip() for node in nodes)
         for number, words in enumerate((words for words in found if any(map(str.isalpha, words))), 1):
-            writer.apart()
-            writer.unheaded()
-            writer.paragraph(words, locator(**{name: number}))
+            writer.aside(words, locator(**{name: number}))
 
 
 def _hiding_styles(root: Any) -> frozenset[str]:
@@ -256,18 +243,15 @@ def _object(node: Any, package: Package) -> str:
         root = child(node, "math")
     if root is not None and local(root) == "math":
         return math(root)
-    chart = next((node for node in descendants(root, "chart") if child(node, "plot-area") is not None), None)
-    return "\n".join(words for words in (_chart(chart) if chart is not None else _inner(root)) if words.strip())
+    words = _chart(root)
+    return words if words is not None else "\n".join(words for words in _inner(root) if words.strip())
 
 
 def chart_words(data: bytes) -> str:
     """The words of a chart that is an OpenDocument package by itself; "" for anything else."""
-    with suppress(zipfile.BadZipFile, KeyError):
-        with zipfile.ZipFile(io.BytesIO(data)) as package:
-            small = package.getinfo("content.xml").file_size < _LARGEST_CHART
-            root = parse_xml(package.read("content.xml"))[0] if small else None
-        chart = next((n for n in descendants(root, "chart") if child(n, "plot-area") is not None), None)
-        return "\n".join(words for words in (_chart(chart) if chart is not None else ()) if words.strip())
+    with suppress(zipfile.BadZipFile, KeyError), zipfile.ZipFile(io.BytesIO(data)) as package:
+        small = package.getinfo("content.xml").file_size < _LARGEST_CHART
+        return (_chart(parse_xml(package.read("content.xml"))[0]) if small else "") or ""
     return ""
 
 
@@ -275,37 +259,35 @@ def _inner(root: Any) -> Iterator[str]:
     """Rows and paragraphs of an embedded text or sheet, in their order; those of a table as cells."""
     for node in descendants(child(root, "body"), "table-row", "p", "h"):
         if local(node) == "table-row":
-            yield " | ".join(trimmed([_cell(cell) for cell in node if local(cell) == "table-cell"]))
+            yield CELLS.join(trimmed([_cell(cell) for cell in node if local(cell) == "table-cell"]))
         elif next(node.iterancestors("{*}table-cell"), None) is None:
             yield _words(node).strip()
 
 
-def _chart(chart: Any) -> Iterator[str]:
-    """Titles of a chart and its axes, then its series: `name: category value, ...`."""
-    for title in descendants(chart, "title", "subtitle"):
-        yield " ".join(_words(p).strip() for p in descendants(title, "p"))
+def _chart(root: Any) -> str | None:
+    """Titles of the chart below a node and of its axes, then its series: `name: category value, ...`; None without a chart."""
+    chart = next((node for node in descendants(root, "chart") if child(node, "plot-area") is not None), None)
+    if chart is None:
+        return None
+    titles = descendants(chart, "title", "subtitle")
+    found = [" ".join(_words(p).strip() for p in descendants(title, "p")) for title in titles]
     rows = [[_cell(cell) for cell in row] for row in _own(child(chart, "table"), "table-row")]
     for column in range(1, max(map(len, rows), default=0)):
         points = [(row[0], row[column]) for row in rows[1:] if len(row) > column and row[column]]
         pairs = ", ".join(f"{category} {number}".strip() for category, number in points)
         name = rows[0][column] if len(rows[0]) > column else ""
-        yield f"{name}: {pairs}" if name and pairs else name or pairs
+        found.append(f"{name}: {pairs}" if name and pairs else name or pairs)
+    return "\n".join(words for words in found if words.strip())
 
 
 def _slide(writer: TextWriter, page: Any, number: int, hidden: bool, package: Package) -> None:
     at = locator(slide=number)
-    writer.apart()
     notes = child(page, "notes")
     frames = [n for n in page if isinstance(n.tag, str) and n is not notes]
     title = next((f for f in frames if attribute(f, "class") == "title"), None)
-    words = " ".join(_words(p) for p in descendants(title, "p", "h")) + " (hidden slide)" * hidden
-    if words.strip():
-        writer.heading(words, 1, at)
-    else:
-        writer.unheaded()
-    for frame in frames:
-        if frame is title:
-            continue
+    words = " ".join(_words(p) for p in descendants(title, "p", "h"))
+    writer.slide(words + " (hidden slide)" * hidden, at)
+    for frame in (frame for frame in frames if frame is not title):
         embedded = next(descendants(frame, "object"), None)
         table = next(descendants(frame, "table"), None)
         if embedded is not None:

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from workbench.errors import UsageError
 from workbench.ingest.encoding import normalise
@@ -89,18 +89,16 @@ def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
         starts.append(starts[-1] + len(own) + 2)
     pictured = [(n, page) for n, page in enumerate(content.pages, 1) if page.pictured and not page.recognised]
     empty = [number for number, page in pictured if not page.text.strip()]
+    remedy = "No words are recognised in them" if source.ocr else _OCR
+    if not text.strip() and empty:
+        raise ReadError("It has no text: its pages are pictures (a scan)", remedy)
     if not text.strip():
-        if empty:
-            remedy = "No words are recognised in them" if source.ocr else _OCR
-            raise ReadError("It has no text: its pages are pictures (a scan)", remedy)
-        raise ReadError(
-            "It has no text on any page: they are blank, or drawn without letters", "Nothing can be read of it"
-        )
+        reason = "It has no text on any page: they are blank, or drawn without letters"
+        raise ReadError(reason, "Nothing can be read of it")
     partly = [number for number, page in pictured if page.text.strip() and not source.ocr]
     for numbers, what in ((empty, "pictures without text"), (partly, "mostly pictures, whose words are not read")):
         if numbers:
             shown = ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
-            remedy = "No words are recognised in them" if source.ocr else _OCR
             yield Problem(f"{len(numbers)} of its {len(starts)} pages are {what}: {shown}", remedy)
     outline = Outline(_sections(text, starts, content.bookmarks))
     places = tuple(
@@ -115,7 +113,7 @@ def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
 def _recognise(page: _Page, number: int, source: Source, problems: list[Problem]) -> None:
     """Recognise the words of a page, and keep the lines that its own text does not have."""
     try:
-        found = ocr.recognised(_drawn(source.bytes(), number, _SCAN, ocr.DOTS_AN_INCH / 72), source)
+        found = ocr.recognised(page_png(source.bytes(), number, _SCAN, ocr.DOTS_AN_INCH / 72), source)
     except (ReadError, UsageError) as exc:
         problems.append(Problem(f"Page {number}: {exc.message}", exc.remedy))
         return
@@ -245,11 +243,9 @@ def _bodies(part: bytes, numbers: set[bytes], plain: bool) -> Iterator[bytes]:
     if plain:
         starts = [match.end() for match in _OBJECT.finditer(part) if match[1] in numbers]
     else:
-        head = re.match(rb"[\d\s]*", part)
-        pairs = head[0].split() if head is not None else []
-        starts = [
-            len(head[0]) + int(at) for own, at in zip(pairs[::2], pairs[1::2], strict=False) if head and own in numbers
-        ]
+        head = part[: len(part) - len(part.lstrip(b"0123456789 \t\n\r\f\v"))]
+        pairs = head.split()
+        starts = [len(head) + int(at) for own, at in zip(pairs[::2], pairs[1::2], strict=False) if own in numbers]
     return (part[start : start + 1000] for start in starts)
 
 
@@ -400,10 +396,8 @@ def _field(form: Any, note: Any) -> str:
     kind = raw.FPDFAnnot_GetFormFieldType(form, note)
     if kind in (_PUSHED, _SIGNED):
         return ""
-    names = (
-        _string(ask, form, note) for ask in (raw.FPDFAnnot_GetFormFieldAlternateName, raw.FPDFAnnot_GetFormFieldName)
-    )
-    name = next(filter(None, names), "")
+    name = _string(raw.FPDFAnnot_GetFormFieldAlternateName, form, note)
+    name = name or _string(raw.FPDFAnnot_GetFormFieldName, form, note)
     if kind in _CHOSEN:
         chosen = _string(raw.FPDFAnnot_GetFormFieldExportValue, form, note) or "yes"
         return f"{name}: {chosen}" if raw.FPDFAnnot_IsChecked(form, note) else ""
@@ -444,8 +438,7 @@ def _sections(text: str, starts: Sequence[int], bookmarks: Sequence[Bookmark]) -
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(NamedTuple):
     """A run of text on a line: its place on the page in points, y upwards."""
 
     left: float
@@ -581,17 +574,11 @@ def _is_furniture(pattern: str, where: Sequence[tuple[int, list[int]]], from_top
     return counting and (not from_top or numbered or sum(c.isalpha() for c in pattern) >= _LETTERS_OF_A_HEAD)
 
 
-def page_png(data: bytes, page: int) -> bytes:
-    """A page, from 1, as a picture (PNG) of at most `PICTURE` pixels, whatever size the page says it has.
+def page_png(data: bytes, page: int, most: tuple[int, int] = PICTURE, finest: float = 100.0) -> bytes:
+    """A page, from 1, as a picture (PNG) of at most so many pixels, and `finest` for a point, whatever size the page says it has.
 
-    Raises:
-        UsageError: The file or the page cannot be drawn.
+    Raises UsageError where the file or the page cannot be drawn.
     """
-    return _drawn(data, page, PICTURE)
-
-
-def _drawn(data: bytes, page: int, most: tuple[int, int], finest: float = 100.0) -> bytes:
-    """A page as a picture, `finest` pixels for a point at most. Raises UsageError."""
     import pypdfium2
 
     out = io.BytesIO()

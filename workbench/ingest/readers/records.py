@@ -22,7 +22,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
-from workbench.errors import SettingError
+from workbench.errors import WorkbenchError
 from workbench.ingest.encoding import clean, normalise
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.frontmatter import json_values
@@ -52,10 +52,6 @@ def unescaped(text: str) -> str:
         return found if found >= " " or not found else " "
 
     return clean(_ESCAPE.sub(letter, text)) if "\\" in text else text
-
-
-class _BadLine(Exception):
-    """One line that is no record; its words are the problem's reason and remedy."""
 
 
 def judgments_reason(file: Path) -> str:
@@ -108,16 +104,12 @@ def _records(
         try:
             parsed = _parsed(item if isinstance(item, dict) else _object(item), beir)
             _remember(parsed, seen)
-        except _BadLine as exc:
+        except WorkbenchError as exc:
             bad += 1
-            reason, remedy = exc.args
-            if bad <= _MOST_REPORTED:
-                of_object = isinstance(item, dict)
-                held.append(
-                    Problem(
-                        f"Record {number}: {reason}" if of_object else reason, remedy, None if of_object else number
-                    )
-                )
+            if bad <= _MOST_REPORTED and isinstance(item, dict):
+                held.append(Problem(f"Record {number}: {exc.message}", exc.remedy))
+            elif bad <= _MOST_REPORTED:
+                held.append(Problem(exc.message, exc.remedy, number))
             if bad >= _FIRST_LOOK and not good:
                 break
         else:
@@ -161,7 +153,7 @@ def _remember(parsed: Parsed, seen: set[bytes]) -> None:
     name = record.id if record is not None else ""
     identity = blake2b(name.encode(), digest_size=8).digest()
     if identity in seen:
-        raise _BadLine(f"The id {name!r} is used by an earlier line", "Give each record its own id")
+        raise ReadError(f"The id {name!r} is used by an earlier line", "Give each record its own id")
     seen.add(identity)
 
 
@@ -169,13 +161,13 @@ def _parsed(data: dict[str, Any], beir: bool) -> Parsed:
     title = _text(data, "title")
     text = _text(data, "text")
     if "text" not in data and not title:
-        raise _BadLine(_TEXTLESS, 'Give the record a "text"')
+        raise ReadError(_TEXTLESS, 'Give the record a "text"')
     if beir and title:
         text = f"{title}\n{text}" if text.strip() else title
     elif not text.strip():
         text = title
     if not text.strip():
-        raise _BadLine("Its text is empty", "Fill it, or take the line out")
+        raise ReadError("Its text is empty", "Fill it, or take the line out")
     canonical = json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode("utf-8", "replace")
     digest = hashlib.sha256(canonical).hexdigest()
     identity = _identity(data, digest)
@@ -186,11 +178,13 @@ def _parsed(data: dict[str, Any], beir: bool) -> Parsed:
         metadata["metadata"] = inner
     if created is not None:
         metadata["created_at"] = created
-    record = Record(identity, _path(data), _time(created), _collections(data), len(canonical), digest)
+    named = data.get("collection")
+    collections = () if named in (None, "") else collection_names(named, "Its collection")
+    record = Record(identity, _path(data), _time(created), collections, len(canonical), digest)
     try:
         metadata = json_values(metadata)
     except ValueError as exc:
-        raise _BadLine(f"Its metadata cannot be kept: {exc}", "Make it flatter, or smaller") from exc
+        raise ReadError(f"Its metadata cannot be kept: {exc}", "Make it flatter, or smaller") from exc
     outline = markdown_outline(text) if "\n#" in text or text.startswith("#") or "```" in text else Outline()
     return Parsed(
         text,
@@ -208,12 +202,12 @@ def _object(line: bytes | str) -> dict[str, Any]:
     try:
         data = json.loads(line.decode("utf-8") if isinstance(line, bytes) else line)
     except UnicodeDecodeError as exc:
-        raise _BadLine("It is not UTF-8", "Save the file as UTF-8") from exc
+        raise ReadError("It is not UTF-8", "Save the file as UTF-8") from exc
     except (ValueError, RecursionError) as exc:
         words = getattr(exc, "msg", "") or "it is nested too deeply"
-        raise _BadLine(f"It is not JSON: {words}", "Write one JSON object a line") from exc
+        raise ReadError(f"It is not JSON: {words}", "Write one JSON object a line") from exc
     if not isinstance(data, dict):
-        raise _BadLine("It is JSON, but no object", 'Write an object with "text"')
+        raise ReadError("It is JSON, but no object", 'Write an object with "text"')
     return data
 
 
@@ -222,7 +216,7 @@ def _text(data: Mapping[str, Any], name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise _BadLine(f"Its {name} is not text", f"Write {name} in quotes")
+        raise ReadError(f"Its {name} is not text", f"Write {name} in quotes")
     return normalise(value)
 
 
@@ -235,7 +229,7 @@ def _identity(data: Mapping[str, Any], digest: str) -> str:
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         if value is not None and value != "":
-            raise _BadLine(f"Its {name} is neither text nor a whole number", "Write the id in quotes")
+            raise ReadError(f"Its {name} is neither text nor a whole number", "Write the id in quotes")
     return digest[:16]
 
 
@@ -245,18 +239,8 @@ def _path(data: Mapping[str, Any]) -> str:
     return unicodedata.normalize("NFC", " ".join(value.replace("\\", "/").split("\n"))).strip()
 
 
-def _collections(data: Mapping[str, Any]) -> tuple[str, ...]:
-    value = data.get("collection")
-    if value is None or value == "":
-        return ()
-    try:
-        return collection_names(value, "Its collection")
-    except SettingError as exc:
-        raise _BadLine(exc.message, exc.remedy) from exc
-
-
 def _time(value: Any) -> datetime | None:
-    """A record's time: ISO text, or seconds or milliseconds since 1970. Raises _BadLine for anything else."""
+    """A record's time: ISO text, or seconds or milliseconds since 1970."""
     if value is None or value == "":
         return None
     try:
@@ -267,4 +251,4 @@ def _time(value: Any) -> datetime | None:
             return datetime.fromtimestamp(value / 1000 if abs(value) > 1e11 else value, UTC)
     except (ValueError, OverflowError, OSError):
         pass
-    raise _BadLine(f"Its created_at is {value!r}, which is not a time", "Write it as 2024-05-31T12:00:00Z")
+    raise ReadError(f"Its created_at is {value!r}, which is not a time", "Write it as 2024-05-31T12:00:00Z")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from workbench.ingest.encoding import clean, symbols
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.outline import TextWriter, left_out, raised
-from workbench.ingest.readers.base import RESAVE, Member, Parsed, Reader, Source
+from workbench.ingest.readers.base import RESAVE, Member, Parsed, Reader, Source, written
 from workbench.locators import locator
 
 _TOKEN = re.compile(
@@ -38,9 +38,7 @@ _SKIPPED = frozenset(
     " ftnsep ftnsepc aftnsep aftnsepc userprops xe tc pnseclvl pn atrfstart atrfend atnid atnref atntime atndate"
     " creatim revtim printim buptim mhtmltag htmltag".split()
 )
-_STARRED = frozenset(
-    "shptxt shpinst objdata annotation fldrslt listtext pntext".split()
-)  # read although they may be skipped
+_STARRED = frozenset("shptxt shpinst objdata annotation fldrslt listtext pntext".split())  # which may be skipped
 _RAISED = {"super": "high", "up": "high", "sub": "low", "dn": "low", "nosupersub": ""}
 _INFO = frozenset("title author subject keywords doccomm".split())
 _ASIDE = {
@@ -55,16 +53,14 @@ _HEADING = re.compile(r"(?i)heading (\d)")
 
 def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
     document = _Document(source.bytes())
-    text, outline, places = document.writer.finish()
-    metadata = {name: words for name, words in document.info.items() if name != "title"}
-    metadata |= left_out(document.hidden)
+    title = document.info.pop("title", "")
     for number, data in enumerate(document.objects, 1):
         yield Member(f"object-{number}.bin", data)
     if document.unread:
         yield Problem(f"{document.unread} of its embedded objects are of a kind that is not read", RESAVE)
     if not document.closed:
         yield Problem("It ends too early: some of it may be missing", "Get the file again")
-    yield Parsed(text, "word", outline, document.info.get("title", ""), metadata=metadata, places=places)
+    yield written(document.writer, "word", title, metadata=document.info | left_out(document.hidden))
 
 
 READER = Reader("rtf", _read, frozenset({".rtf"}), sniff=lambda head: head.lstrip().startswith(b"{\\rtf"), certain=True)

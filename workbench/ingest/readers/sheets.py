@@ -20,22 +20,9 @@ from typing import Any
 
 from workbench.ingest.errors import Problem, ReadError, skip
 from workbench.ingest.outline import TextWriter, left_out
-from workbench.ingest.readers.base import LOCKED, RESAVE, Member, Parsed, Source
-from workbench.ingest.readers.package import (
-    Package,
-    attribute,
-    child,
-    descendants,
-    drawings,
-    embedded,
-    local,
-    opened,
-    parse_text,
-    plain_number,
-    properties,
-    shown,
-    text_of,
-)
+from workbench.ingest.readers.base import LOCKED, RESAVE, Member, Parsed, Source, written
+from workbench.ingest.readers.package import Package, drawings, embedded, opened, plain_number, properties, shown
+from workbench.ingest.readers.tree import attribute, child, descendants, local, parse_text, text_of
 from workbench.locators import locator, whole_number
 
 Row = tuple[int, Mapping[int, str]]
@@ -124,11 +111,10 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
         if cells.uncalculated:
             reason = f"{cells.uncalculated:,} of its formulas have no stored result, and were read as formulas"
             problems.append(Problem(reason, RESAVE, loses=False))
-        text, outline, places = writer.finish()
         metadata |= left_out(secrets, *hidden)
         yield from problems
-        if text.strip() or not problems:
-            yield Parsed(text, "sheet", outline, title, language=language, metadata=metadata, places=places)
+        if writer.length or not problems:
+            yield written(writer, "sheet", title, language=language, metadata=metadata)
         yield from embedded(package, relations)
 
 
@@ -335,8 +321,7 @@ def read_xml_book(raw: str) -> Parsed:
                 column += whole_number(attribute(cell, "MergeAcross"), 0)
             rows += [(number, cells)] if cells else []
         write_sheet(writer, attribute(sheet, "Name"), rows)
-    text, outline, places = writer.finish()
-    return Parsed(text, "sheet", outline, places=places)
+    return written(writer, "sheet")
 
 
 def read_xls(source: Source) -> Iterator[Parsed | Problem]:
@@ -375,10 +360,8 @@ def read_xls(source: Source) -> Iterator[Parsed | Problem]:
         write_sheet(writer, name, ())
         for words in own:
             writer.paragraph(words, locator(sheet=name))
-    text, outline, places = writer.finish()
     author = " ".join(str(book.user_name or "").split())
-    metadata = ({"author": author} if author else {}) | left_out(0, *hidden)
-    yield Parsed(text, "sheet", outline, metadata=metadata, places=places)
+    yield written(writer, "sheet", metadata=({"author": author} if author else {}) | left_out(0, *hidden))
 
 
 def _biff(stream: bytes) -> Iterator[tuple[int, int, bytes]]:

@@ -11,21 +11,9 @@ from typing import Any
 
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.outline import TextWriter, left_out
-from workbench.ingest.readers.base import Member, Parsed, Source
-from workbench.ingest.readers.package import (
-    Package,
-    attribute,
-    child,
-    chosen,
-    descendants,
-    drawings,
-    embedded,
-    formatted,
-    local,
-    opened,
-    properties,
-    shown,
-)
+from workbench.ingest.readers.base import Member, Parsed, Source, written
+from workbench.ingest.readers.package import Package, drawings, embedded, formatted, opened, properties, shown
+from workbench.ingest.readers.tree import attribute, child, chosen, descendants, local
 from workbench.locators import locator, whole_number
 
 
@@ -47,27 +35,20 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
             except ReadError as exc:
                 yield Problem(f"Slide {number} cannot be read: {exc.message}", exc.remedy)
                 continue
-            hidden += [str(number)] if attribute(root, "show") in ("0", "false") else []
-            _slide(writer, package, root, part, number)
+            secret = attribute(root, "show") in ("0", "false")
+            hidden += [str(number)] * secret
+            _slide(writer, package, root, part, number, secret)
             members |= {member.name: member for member in embedded(package, package.relations(part))}
-        text, outline, places = writer.finish()
         metadata |= left_out(secrets, f"slides {', '.join(hidden)}" if hidden else "")
-        yield Parsed(text, "slides", outline, title, language=language, metadata=metadata, places=places)
+        yield written(writer, "slides", title, language=language, metadata=metadata)
         yield from members.values()
 
 
-def _slide(writer: TextWriter, package: Package, root: Any, part: str, number: int) -> None:
+def _slide(writer: TextWriter, package: Package, root: Any, part: str, number: int, secret: bool) -> None:
     at, relations = locator(slide=number), package.relations(part)
-    writer.apart()
     shapes = list(_shapes(child(root, "cSld", "spTree")))
     title = next((shape for shape in shapes if _placeholder(shape) in ("title", "ctrTitle")), None)
-    words = " ".join(_paragraphs(title))
-    if attribute(root, "show") in ("0", "false"):
-        words = f"{words} (hidden slide)".strip()
-    if words.strip():
-        writer.heading(words, 1, at)
-    else:
-        writer.unheaded()
+    writer.slide(" ".join(_paragraphs(title)) + " (hidden slide)" * secret, at)
     for shape in shapes:
         if shape is title or _placeholder(shape) in ("dt", "ftr", "sldNum", "hdr"):
             continue

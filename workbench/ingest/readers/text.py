@@ -27,7 +27,7 @@ from workbench.ingest.encoding import decode
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.outline import CELLS, Lines, Outline, Section, Table, TextWriter, find_header, separate, trimmed
-from workbench.ingest.readers.base import Parsed, Reader, Source
+from workbench.ingest.readers.base import Parsed, Reader, Source, written
 from workbench.locators import Place, locator
 from workbench.records import Span
 
@@ -403,8 +403,7 @@ def _subtitles(source: Source) -> Iterator[Parsed | Problem]:
         words = " ".join(_TAGS.sub("", _SPEAKER.sub(r"\1: ", line)) for line in spoken)
         at = locator(time=f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}")
         writer.line(" ".join(words.split()), at)
-    written, outline, places = writer.finish()
-    yield Parsed(written, "subtitles", outline, metadata=metadata, places=places)
+    yield written(writer, "subtitles", metadata=metadata)
 
 
 def _spoken(cue: list[str]) -> Iterator[str]:
@@ -455,8 +454,7 @@ def _calendar(source: Source) -> Iterator[Parsed | Problem]:
         words = re.sub(r"\\(.)", lambda m: " " if m[1] in "nN" else m[1], words)
         shown = next((p.partition("=")[2].strip('"') for p in parameters if p.upper().startswith("CN=")), "")
         writer.line(f"{kind}: {shown + ' ' if shown else ''}{' '.join(words.split())}", locator(line=begin))
-    text, outline, places = writer.finish()
-    yield Parsed(text, "calendar", outline, metadata=metadata, places=places)
+    yield written(writer, "calendar", metadata=metadata)
 
 
 def read_table(source: Source) -> Iterator[Parsed | Problem]:

@@ -15,29 +15,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench.ingest.errors import Problem
-from workbench.ingest.outline import TextWriter, left_out, trimmed
-from workbench.ingest.readers.base import Member, Parsed, Source
-from workbench.ingest.readers.package import (
-    Package,
-    Relations,
-    attribute,
-    child,
-    chosen,
-    descendants,
-    drawings,
-    embedded,
-    formatted,
-    is_on,
-    local,
-    opened,
-    properties,
-    shown,
-    value,
-)
+from workbench.ingest.outline import CELLS, TextWriter, is_layout, left_out, trimmed
+from workbench.ingest.readers.base import Member, Parsed, Source, written
+from workbench.ingest.readers.package import Package, drawings, embedded, formatted, opened, properties, shown
+from workbench.ingest.readers.tree import attribute, child, chosen, descendants, is_on, local, value
 from workbench.locators import locator, whole_number
 
-LONGEST_CELL = 500
-"""Characters of a cell above which a table is a frame around text."""
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _PASSED = frozenset("pPr rPr instrText del moveFrom delText rt fldData sectPr tblPr tcPr".split())
 _NOTES = {"footnotes": "footnote", "endnotes": "endnote", "comments": "comment"}
@@ -48,17 +31,14 @@ _PART = re.compile(r"%(\d)")
 def read(source: Source) -> Iterator[Parsed | Member | Problem]:
     with opened(source) as package:
         main = package.main("word/document.xml")
-        relations = package.relations(main)
         title, language, metadata = properties(package.xml("docProps/core.xml"))
-        writer = _Writer(package, relations)
+        writer = _Writer(package, main)
         root = package.must(main)
         writer.body(child(writer.shown(root), "body"))
         writer.rest()
-        text, outline, places = writer.out.finish()
         metadata |= left_out(writer.hidden)
-        title = title or writer.title
-        yield Parsed(text, "word", outline, title, language=language, metadata=metadata, places=places)
-        yield from embedded(package, relations)
+        yield written(writer.out, "word", title or writer.title, language=language, metadata=metadata)
+        yield from embedded(package, writer.relations)
 
 
 class _Styles:
@@ -105,12 +85,13 @@ def _number_of(node: Any) -> tuple[str, str]:
 class _Writer:
     """Writes one document; `hidden` counts the runs of text that the program does not show."""
 
-    def __init__(self, package: Package, relations: Relations) -> None:
+    def __init__(self, package: Package, main: str) -> None:
         self.out = TextWriter()
         self.title = ""
         self.hidden = 0
-        self._package, self._relations = package, relations
-        parts = dict(relations.values())
+        self.relations = package.relations(main)
+        self._package = package
+        parts = dict(self.relations.values())
         self._styles = _Styles(package.xml(parts.get("styles", "word/styles.xml")))
         self._numbers = _Numbering(package.xml(parts.get("numbering", "word/numbering.xml")))
         self._paragraphs = self._tables = 0
@@ -129,7 +110,7 @@ class _Writer:
                 self._table(block, self._tables)
 
     def rest(self) -> None:
-        targets = sorted(set(self._relations.values()))
+        targets = sorted(set(self.relations.values()))
         for kind, name in _NOTES.items():
             for part in (target for own, target in targets if own == kind):
                 for note in descendants(self.shown(self._package.xml(part)), name):
@@ -146,10 +127,7 @@ class _Writer:
 
     def _apart(self, node: Any, at: str, author: str) -> None:
         words = "\n".join(text for text in _texts(node) if text.strip())
-        if words.strip():
-            self.out.apart()
-            self.out.unheaded()
-            self.out.paragraph(f"{author}: {words}" if author else words, at)
+        self.out.aside(f"{author}: {words}" if author and words else words, at)
 
     def _paragraph(self, node: Any, at: str) -> None:
         key = value(node, "pPr", "pStyle")
@@ -172,14 +150,13 @@ class _Writer:
         for box in _text_boxes(node):
             for words in _texts(box):
                 self.out.paragraph(words, at)
-        for words in drawings(node, self._package, self._relations):
+        for words in drawings(node, self._package, self.relations):
             self.out.paragraph(words, at)
 
     def _table(self, node: Any, number: int) -> None:
         rows = list(_below(node, "tr"))
         cells = [[_cell(cell) for cell in _below(row, "tc")] for row in rows]
-        longest = max((len(cell) for row in cells for cell in row), default=0)
-        if longest > LONGEST_CELL or max(map(len, cells), default=0) < 2:  # a frame around text, or a layout
+        if is_layout(cells):
             for index, row in enumerate(rows, 1):
                 for cell in _below(row, "tc"):
                     for words in _texts(cell):
@@ -249,7 +226,7 @@ def _texts(node: Any) -> Iterator[str]:
                 yield from _texts(box)
         else:
             for row in _below(block, "tr"):
-                yield " | ".join(trimmed([_cell(cell) for cell in _below(row, "tc")]))
+                yield CELLS.join(trimmed([_cell(cell) for cell in _below(row, "tc")]))
 
 
 def _below(node: Any, wanted: str) -> Iterator[Any]:
