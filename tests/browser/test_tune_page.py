@@ -31,9 +31,12 @@ def _only_alpha(page: Any, judged: Path, values: str) -> None:
     path.press("Enter")
     fields = page.locator(".st-key-wb-w-tune-fields")
     for name in ("Fusion · Method", "Fusion · k", "Fusion · Normalise each source"):
-        fields.get_by_role("button", name=f"Remove {name}").click()
+        remove = fields.get_by_role("button", name=f"Remove {name}")
+        remove.click()
+        expect(remove).to_have_count(0)
         settled(page)
     field = page.locator(".st-key-wb-w-tune-values-fusion-alpha input")
+    expect(field).to_have_count(1)  # what is drawn elsewhere now is on the page twice for a moment
     field.fill(values)
     field.press("Enter")
     settled(page)

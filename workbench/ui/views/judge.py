@@ -212,16 +212,18 @@ def _grade_by_machine(corpus: Corpus, choice: Choice, model: str) -> None:
 
 
 def _judge(corpus: Corpus, choice: Choice) -> None:
+    # Streamlit knows the panel by its place on the page: what comes and goes above it keeps one, or a key is lost.
+    above = st.container()
     made = st.session_state.get(_ROUND)
     if not (isinstance(made, Round) and made.choice == choice and made.state == corpus.engine.key):
         try:
-            with _progress("") as show:
+            with above, _progress("") as show:
                 made = st.session_state[_ROUND] = Round(corpus, choice, show)
         except WorkbenchError as exc:
             st.html(cards.alert("These passages cannot be collected", exc.message, exc.remedy))
             return
         for query_id, reason in list(made.pool.failures.items())[:5]:
-            st.html(cards.alert("", f"Query {query_id} could not be run by every plan: {reason}", ""))
+            above.html(cards.alert("", f"Query {query_id} could not be run by every plan: {reason}", ""))
     _panel(corpus)
 
 
