@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 from bench.corpora import peak_memory
-from bench.figures import Figure, Peer, Row, in_turn, milliseconds
+from bench.figures import Figure, Peer, Row, in_turn
 from bench.ground import Ground
 from workbench import corpus as corpora
 from workbench import settings
@@ -24,7 +24,7 @@ from workbench.store.database import fetch, open_reading
 from workbench.store.generations import DATABASE
 from workbench.store.reader import open_generation
 
-PROCESSES, TIMES, STARTS = 8, 10, 10
+TIMES, STARTS = 10, 10
 CHARACTERS, ROUNDS = 300_000, 2  # some 400 chunks: half a minute with the default model, twice over
 AGAIN_CHARACTERS = 8_000_000  # some 10,000 chunks: enough for the words to have a process of their own
 MOST_MB = 2500.0
@@ -50,18 +50,11 @@ def opened(folder: str) -> None:
         corpus.engine.opened.open_all()
 
 
-def one(ground: Ground) -> Row:
-    folder = str(ground.built.folder)
-    opened(folder)
-    taken = [milliseconds(opened, folder) for _ in range(50)]
-    return Row("open.one", "open a corpus with every part", "ms", Figure.of(taken), at_most=50.0)
-
-
-def eight(ground: Ground) -> Row:
-    """Eight processes at the same moment, each several times."""
+def opening(ground: Ground, key: str, title: str, processes: int) -> Row:
+    """So many processes that open it at the same moment, each several times; none has it open before."""
     command = [sys.executable, "-c", CHILD, str(ground.built.folder), str(TIMES)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": CHILDREN_SEE}
-    children = [subprocess.Popen(command, **pipes) for _ in range(PROCESSES)]  # type: ignore[call-overload]
+    children = [subprocess.Popen(command, **pipes) for _ in range(processes)]  # type: ignore[call-overload]
     try:
         if any(child.stdout.readline().strip() != "ready" for child in children):
             raise WorkbenchError("A process that opens the corpus ended early", "Run `workbench doctor`")
@@ -73,7 +66,7 @@ def eight(ground: Ground) -> Row:
         for child in children:
             child.kill()
             child.communicate()
-    return Row("open.eight", f"the same by {PROCESSES} processes at once", "ms", Figure.of(taken), at_most=50.0)
+    return Row(key, title, "ms", Figure.of(taken), at_most=50.0)
 
 
 def start(ground: Ground) -> tuple[Row, ...]:

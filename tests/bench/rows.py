@@ -269,8 +269,8 @@ def seconds(run: Callable[[], object], times: int = 3) -> Figure:
 
 
 def many(ground: Ground) -> tuple[Row, ...]:
-    """Every plan's rank of ten rows of every query: what a sweep needs of fusion."""
-    plan = Plan.of("default").replace(DEPTHS)
+    """Every plan's rank of ten rows of every query: what a sweep needs of fusion, without feedback."""
+    plan = Plan.of("tmm").replace(DEPTHS)
     asked = asked_of(ground, plan, None)
     grid = [
         plan.replace({"fusion.method": "rrf", "fusion.k": float(k), "fusion.weights.vector": float(w)}).fusion
@@ -389,8 +389,8 @@ MEASURES: dict[tuple[str, ...], Measure] = {
     ("presets.pages", "presets.organise"): pages,
     ("plans.top", "plans.all"): many,
     ("plans.sweep",): sweep,
-    ("open.one",): processes.one,
-    ("open.eight",): processes.eight,
+    ("open.one",): lambda g: processes.opening(g, "open.one", "open a corpus with every part", 1),
+    ("open.eight",): lambda g: processes.opening(g, "open.eight", "the same by eight processes at once", 8),
     ("start.import", "start.help"): processes.start,
     ("index.share", "index.memory"): processes.model,
     ("index.again", "index.unchanged"): processes.again,

@@ -214,7 +214,7 @@ class Batch:
         fed: tuple[_Fed, ...] = ()
         if fusion.feedback_weight:
             fed = tuple(_fed(query, rows, np.searchsorted(self.query, np.arange(self.queries)), self.likeness))
-        elif cutoff is not None and len(rows):
+        if cutoff is not None and len(rows) and not fed:
             single = ~self.left_out[rows] & (True if texts is None else _Groups.of(texts).single)
             kept = _contenders(evidence, cutoff, _Lines.of(query, self.queries), codes, single)
             query, rows, codes, alone, evidence = (

@@ -248,8 +248,10 @@ class LexicalIndex:
 
     @cached_property
     def lengths(self) -> NDArray[np.int32]:
-        found = fetch_columns(self._database, "SELECT length FROM lengths ORDER BY number")["length"]
-        return np.asarray(found, np.int32)
+        found = fetch_columns(self._database, "SELECT number, length FROM lengths")
+        made = np.zeros(len(found["number"]), np.int32)
+        made[found["number"]] = found["length"]  # half the time of sorting them in the database
+        return made
 
     @cached_property
     def older(self) -> bool:
