@@ -176,7 +176,7 @@ def test_a_link_that_takes_the_place_of_a_file_is_not_followed(tmp_path, swap):
         (tmp_path / "in" / "sub" / "a.txt").unlink()
         place = tmp_path / "in" / "sub" / "a.txt"
         os.mkfifo(place) if swap == "pipe" else place.symlink_to(tmp_path / "out" / "a.txt")
-    for read in (Source(found).bytes, Source(found).head, Source(found).stream):
+    for read in (Source(found).data, Source(found).head, Source(found).stream):
         with pytest.raises(ReadError, match="link or another file"):
             read()
     with pytest.raises(OSError, match="link or another file"):

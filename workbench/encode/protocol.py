@@ -10,7 +10,7 @@ import itertools
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -93,25 +93,18 @@ class Meter:
     Where items differ, `work` is how much all are together (tokens, bytes), and time left follows the work.
     """
 
-    def __init__(
-        self,
-        tell: ProgressCallback | None,
-        step: str,
-        total: int,
-        work: float = 0.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._tell, self._step, self._total, self._all_work, self._clock = tell, step, total, work, clock
+    def __init__(self, tell: ProgressCallback | None, step: str, total: int, work: float = 0.0) -> None:
+        self._tell, self._step, self._total, self._all_work = tell, step, total, work
         self._done, self._work = 0, 0.0
         self._next = float("-inf")
-        self._marks: deque[tuple[float, int, float]] = deque([(clock(), 0, 0.0)])
+        self._marks = deque([(time.monotonic(), 0, 0.0)])
 
     def advance(self, items: int = 1, detail: str = "", work: float = 0.0) -> None:
         self._done += items
         self._work += work
         if self._tell is None:
             return
-        now = self._clock()
+        now = time.monotonic()
         if now < self._next and self._done < self._total:
             return
         self._next = now + _EVERY_SECONDS

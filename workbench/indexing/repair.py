@@ -18,14 +18,14 @@ from workbench.errors import CorpusDamaged, CorpusError
 from workbench.indexing.run import carry_over, disk_errors, existing, locked
 from workbench.indexing.state import Run
 from workbench.indexing.write import report_of
-from workbench.records import FileStatus, IndexReport, ProgressCallback
+from workbench.records import FileStatus, IndexReport
 from workbench.saved.jobs import JobState, list_jobs
 from workbench.store import generations, locks
 from workbench.store.build import publish
 from workbench.store.generations import DATABASE, Layout
 
 
-def repair(corpus: Path, *, progress: ProgressCallback | None = None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def repair(corpus: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Repair the generations of a corpus: what was done, and what is left to do, a sentence each; both empty where it is whole.
 
     Raises CorpusNotFound, CorpusLocked, and CorpusError where a file cannot be read or an encoder is not on this machine.
@@ -53,7 +53,7 @@ def repair(corpus: Path, *, progress: ProgressCallback | None = None) -> tuple[t
         left.extend(f"{file.path}: {file.reason}. {file.remedy}" for file in failed)
         return report
 
-    locked(corpus, "repair", (), rebuild, progress)
+    locked(corpus, "repair", (), rebuild)
     return tuple(done), tuple(left)
 
 

@@ -83,9 +83,6 @@ class Outline:
         """Where the content begins: behind the front matter, which is metadata; 0 where nothing follows it."""
         return self.front if text[self.front :].strip() else 0
 
-    def first_title(self) -> str:
-        return next((section.title for section in self.sections if section.title), "")
-
 
 class Lines:
     """Offsets and numbers of a text's lines. A line ends at `\\n` and nowhere else. Indexes count from 0, numbers from 1."""

@@ -183,7 +183,8 @@ def _heading_or_name(source: Source, parsed: Parsed) -> str:
     if not parsed.outline.prose:
         return source.name
     name = source.name[: -len(source.suffix)] if source.suffix else source.name
-    return parsed.outline.first_title() or (name if parsed.record is None else "")
+    titles = (section.title for section in parsed.outline.sections if section.title)
+    return next(titles, name if parsed.record is None else "")
 
 
 def _modified(parsed: Parsed, modified_ns: int) -> datetime | None:

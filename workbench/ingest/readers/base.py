@@ -153,6 +153,7 @@ class Unpacking:
             return self.drain(stream, info.compress_size)
 
 
+@dataclass(slots=True)
 class Source:
     """A file, or a member of one, as a reader sees it. The bytes are read once, when they are first needed.
 
@@ -160,43 +161,31 @@ class Source:
 
     Attributes:
         found: The file. For a member the path is `outer!/inner`, and `absolute` is that of the file on disk.
-        depth: 0 for a file on disk, 1 for a member of it, and so on.
-        limits: What is left to unpack of the file on disk, shared by all members inside it.
-        read: How a member says it is read; None: a reader is looked for.
-        problems: What was found to be wrong with its parts while it was read, for its reader to report.
         ocr: Languages in which words of pictures are recognised, as tesseract names them; "": they are not.
         alive: Called by a reader that is busy for long, so that nobody takes it for one that loops.
+        limits: What is left to unpack of the file on disk, shared by all members inside it.
+        depth: 0 for a file on disk, 1 for a member of it, and so on.
+        read: How a member says it is read; None: a reader is looked for.
+        problems: What was found to be wrong with its parts while it was read, for its reader to report.
+        held: Its bytes, once they are needed.
     """
 
-    __slots__ = ("_bytes", "_head", "alive", "depth", "found", "limits", "ocr", "problems", "read")
-
-    def __init__(
-        self,
-        found: FoundFile,
-        *,
-        limits: Unpacking | None = None,
-        ocr: str = "",
-        alive: Callable[[], None] = lambda: None,
-    ) -> None:
-        self.found = found
-        self.ocr, self.alive = ocr, alive
-        self.depth = 0
-        self.read: ReadFunction | None = None
-        self.limits = limits or Unpacking()
-        self.problems: list[Problem] = []
-        self._bytes: bytes | None = None
-        self._head: bytes | None = None
+    found: FoundFile
+    ocr: str = ""
+    alive: Callable[[], None] = lambda: None
+    limits: Unpacking = field(default_factory=Unpacking)
+    depth: int = 0
+    read: ReadFunction | None = None
+    problems: list[Problem] = field(default_factory=list)
+    held: bytes | None = None
+    _head: bytes | None = field(default=None, init=False)
 
     def inner(self, member: Member) -> Source:
         """A member of this file as a source of its own."""
         moment = self.found.modified_ns if member.modified is None else int(member.modified.timestamp() * 1e9)
         path = f"{self.found.path}!/{relative_path(' '.join(member.name.split()))}"
         found = replace(self.found, path=path, size=len(member.data), modified_ns=moment)
-        source = Source(found, limits=self.limits, ocr=self.ocr, alive=self.alive)
-        source.depth = self.depth + 1
-        source._bytes = member.data
-        source.read = member.read
-        return source
+        return replace(self, found=found, depth=self.depth + 1, read=member.read, problems=[], held=member.data)
 
     @property
     def name(self) -> str:
@@ -210,26 +199,26 @@ class Source:
     def head(self) -> bytes:
         """The first bytes, at most `HEAD`."""
         if self._head is None:
-            self._head = self._bytes[:HEAD] if self._bytes is not None else _read(self.found, HEAD)
+            self._head = self.held[:HEAD] if self.held is not None else _read(self.found, HEAD)
         return self._head
 
-    def bytes(self) -> bytes:
-        if self._bytes is None:
-            self._bytes = _read(self.found)
-        return self._bytes
+    def data(self) -> bytes:
+        if self.held is None:
+            self.held = _read(self.found)
+        return self.held
 
     def stream(self) -> BinaryIO:
         try:
-            return io.BytesIO(self._bytes) if self._bytes is not None else open_found(self.found)
+            return io.BytesIO(self.held) if self.held is not None else open_found(self.found)
         except OSError as exc:
             raise unreadable(exc) from exc
 
     def sha256(self) -> str:
-        return hashlib.sha256(self.bytes()).hexdigest()
+        return hashlib.sha256(self.data()).hexdigest()
 
     def text(self) -> tuple[str, dict[str, Any]]:
         """The decoded, normalised text, and metadata that names its encoding unless it is UTF-8."""
-        text, encoding = decode(self.bytes(), declared_encoding(self.head()))
+        text, encoding = decode(self.data(), declared_encoding(self.head()))
         return without_colours(text), ({} if encoding == "utf-8" else {"encoding": encoding})
 
 

@@ -62,11 +62,7 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
     yield Parsed(text, "code", code_outline(text, language), language=language, metadata=metadata)
 
 
-def _is_script(head: bytes) -> bool:
-    return bool(_SHEBANG.match(head.partition(b"\n")[0]))
-
-
-READER = Reader("code", _read, _NAMES & _DOTTED, _NAMES - _DOTTED, _is_script)
+READER = Reader("code", _read, _NAMES & _DOTTED, _NAMES - _DOTTED, lambda head: _SHEBANG.match(head) is not None)
 
 
 def language_of(source: Source) -> str:
@@ -74,7 +70,7 @@ def language_of(source: Source) -> str:
     name = _LANGUAGES.get(source.name.lower()) or _LANGUAGES.get(source.suffix)
     if name:
         return name
-    shebang = _SHEBANG.match(source.head().partition(b"\n")[0])
+    shebang = _SHEBANG.match(source.head())
     word = shebang[1].decode("ascii") if shebang else ""
     return _SHELLS.get(word, word)
 

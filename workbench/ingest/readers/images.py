@@ -44,7 +44,7 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
     places: tuple[Place, ...] = ()
     if source.ocr:
         try:
-            words = ocr.recognised(source.bytes(), source)
+            words = ocr.recognised(source.data(), source)
         except ReadError as exc:
             yield Problem(exc.message, exc.remedy)
         else:

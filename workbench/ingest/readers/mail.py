@@ -61,7 +61,7 @@ def _write_headers(writer: TextWriter, headers: Mapping[str, str]) -> None:
 
 
 def _read_message(source: Source) -> Iterator[Parsed | Member | Problem]:
-    data = source.bytes()
+    data = source.data()
     if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in data[:200]:
         data = decode(data)[0].encode("utf-8")
     if source.suffix == ".emlx":  # Apple's: a line with its length, the message, then what the program knows of it
@@ -247,7 +247,7 @@ def _name(part: Part, number: int, taken: set[str]) -> str:
 
 def _read_mailbox(source: Source) -> Iterator[Parsed | Member | Problem]:
     """Each message of a mailbox, cut at its `From ` lines (the mboxrd form, in which `>From ` stands for `From `)."""
-    data = source.bytes()
+    data = source.data()
     matches = _FROM_LINE.finditer(data)
     above = (b"\n\n", b"\n\r\n")
     starts = [m for m in matches if not m.start() or data[max(0, m.start() - 3) : m.start()].endswith(above)]

@@ -17,8 +17,6 @@ from workbench.ingest.errors import ReadError
 from workbench.ingest.readers.base import Source
 from workbench.locators import locator
 
-PLACE = {"text": "recognised"}
-"""What a citation of recognised words ends with: they may be wrong."""
 DOTS_AN_INCH = 300
 _LONGEST = 100
 
@@ -64,4 +62,5 @@ def recognised(picture: bytes, source: Source) -> str:
 
 
 def place(**keys: object) -> str:
-    return locator(**keys, **PLACE)
+    """The place of words that were recognised: a citation says so, because they may be wrong."""
+    return locator(**keys, text="recognised")

@@ -72,7 +72,7 @@ Bookmark = tuple[int, int, str]
 
 
 def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
-    data = source.bytes()
+    data = source.data()
     if b"%PDF-" not in data[:1024]:
         raise ReadError("It is not a PDF, despite its name", "Get the file again, or give it the name of what it is")
     with LOCK:
@@ -113,7 +113,7 @@ def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
 def _recognise(page: _Page, number: int, source: Source, problems: list[Problem]) -> None:
     """Recognise the words of a page, and keep the lines that its own text does not have."""
     try:
-        found = ocr.recognised(page_png(source.bytes(), number, _SCAN, ocr.DOTS_AN_INCH / 72), source)
+        found = ocr.recognised(page_png(source.data(), number, _SCAN, ocr.DOTS_AN_INCH / 72), source)
     except (ReadError, UsageError) as exc:
         problems.append(Problem(f"Page {number}: {exc.message}", exc.remedy))
         return

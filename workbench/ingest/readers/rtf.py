@@ -52,7 +52,7 @@ _HEADING = re.compile(r"(?i)heading (\d)")
 
 
 def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
-    document = _Document(source.bytes())
+    document = _Document(source.data())
     title = document.info.pop("title", "")
     for number, data in enumerate(document.objects, 1):
         yield Member(f"object-{number}.bin", data)
@@ -286,7 +286,9 @@ class _Document:
             self._hex.append(data)
             return
         if self._group.target == "stylesheet":
-            self._name_style(data)
+            match = _HEADING.search(data.decode("latin-1"))
+            if match is not None and self._defining <= -2:
+                self._styles[-2 - self._defining] = int(match[1])
             return
         if self._group.target == "fonttbl":
             self._names[self._defining] = self._names.get(self._defining, "") + data.decode("latin-1")
@@ -310,11 +312,6 @@ class _Document:
             self.objects.append(data[begin:])
         else:
             self.unread += bool(data)
-
-    def _name_style(self, data: bytes) -> None:
-        match = _HEADING.search(data.decode("latin-1"))
-        if match is not None and self._defining <= -2:
-            self._styles[-2 - self._defining] = int(match[1])
 
     def _flush(self) -> None:
         if self._decoder_name:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Any
 
 from workbench.ingest.errors import Problem, ReadError, skip
@@ -40,18 +41,11 @@ _NO_CELLS = ("dialogsheet", "macrosheet", "xlMacrosheet", "xlIntlMacrosheet")
 def write_sheet(writer: TextWriter, name: str, rows: Iterable[Row], hidden: bool = False) -> None:
     """Write a sheet: its name, then a table for each block of rows without an empty one between them."""
     writer.apart()
-    block: list[Row] = []
-    headed, header, last = False, "", 0
-    for number, cells in (*rows, (0, {})):
-        if block and number != last + 1:
-            if not headed:
-                writer.heading(f"{name} (hidden sheet)" if hidden else name, 1, locator(sheet=name, row=block[0][0]))
-                headed = True
-            header = _write_block(writer, name, block, header)
-            block = []
-        if cells:
-            block.append((number, cells))
-            last = number
+    listed, header = list(rows), ""
+    if listed:
+        writer.heading(name + " (hidden sheet)" * hidden, 1, locator(sheet=name, row=listed[0][0]))
+    for _, block in groupby(enumerate(listed), lambda counted: counted[1][0] - counted[0]):
+        header = _write_block(writer, name, [row for _, row in block], header)
 
 
 def _write_block(writer: TextWriter, name: str, block: list[Row], header: str) -> str:
@@ -330,7 +324,7 @@ def read_xls(source: Source) -> Iterator[Parsed | Problem]:
     faults = (xlrd.XLRDError, xlrd.compdoc.CompDocError, struct.error, AssertionError, LookupError, ValueError)
     try:
         book = xlrd.open_workbook(
-            file_contents=source.bytes(), on_demand=True, logfile=io.StringIO(), formatting_info=True
+            file_contents=source.data(), on_demand=True, logfile=io.StringIO(), formatting_info=True
         )
     except faults as exc:
         if "password" in str(exc).lower() or "encrypted" in str(exc).lower():
