@@ -337,9 +337,10 @@ class Corpus:
     @property
     def judging(self) -> Judging:
         """Query sets and judgments as they stand in the generation of now (`judgments.log`): take it anew each time."""
-        from workbench.judgments.judging import judging_of
+        from workbench.judgments.judging import Judging
+        from workbench.saved.database import Database
 
-        return judging_of(self.path, self.engine.records, self.principal, self.policy)
+        return Judging(Database(self.path), self.engine.records, self.principal, self.policy)
 
     def import_judgments(self, path: str | Path, name: str | None = None) -> str:
         """Add the queries and judgments of a file or folder to a query set of the corpus; the set's name.
@@ -554,10 +555,11 @@ class Corpus:
 
         Raises JudgmentError, PlanError, UsageError.
         """
-        from workbench.evaluate.evaluation import evaluate
-        from workbench.evaluate.run import as_indexed
+        from workbench.evaluate.evaluation import score_run
+        from workbench.evaluate.measures import needed_depth, parse_measures
+        from workbench.evaluate.run import as_indexed, make_run
 
-        value = Plan.of(plan)
+        value, names = Plan.of(plan), parse_measures(measures)  # before the work, not after it
         records = self.engine.records
         scope = records.scope(self.principal, filters, ())
         judgments = as_indexed(judgments.dropping(drop_identical_ids), records, scope)
@@ -567,7 +569,8 @@ class Corpus:
             return self.search(topic.text, keywords, mode=mode, plan=value, filters=filters, bypass_cache=True)
 
         name = str(value) if mode == "hybrid" else f"{mode}: {value}"
-        return evaluate(run, judgments, measures, name=name, progress=progress)
+        made = make_run(run, judgments, name=name, depth=needed_depth(names), progress=progress)
+        return score_run(made, judgments, names)
 
     def leaderboard(
         self,
@@ -727,11 +730,11 @@ class Corpus:
             UsageError: The plan does not ask that source.
             JudgmentError, PlanError.
         """
-        from workbench.evaluate.distribution import distribution
+        from workbench.evaluate.distribution import distributions
         from workbench.evaluate.pool import Pool
 
         pool = Pool(self.engine, judgments, principal=self.principal)
-        return distribution(pool, Plan.of(plan), source, progress=progress)
+        return distributions(pool, Plan.of(plan), [source], progress=progress)[source]
 
     def frequencies(self, words: Sequence[str]) -> dict[str, int]:
         """In how many of the chunks that the principal may see each word occurs, as the keyword source reads it (stemmed).

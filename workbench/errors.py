@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 _LONGEST = 1_000
@@ -89,6 +90,12 @@ def counted(number: int, word: str) -> str:
     """`1 file`, `1,234 files`; `copy|copies` says the plural where it is more than an s."""
     one, _, many = word.partition("|")
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def some_of(names: Sequence[str], most: int) -> str:
+    """The first names, and how many there are besides: `a, b and 3 more`."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def quoted(value: Any) -> str:

@@ -8,6 +8,7 @@ command line's `doctor`, the guide and the tests read this same table; an unknow
 
 from __future__ import annotations
 
+import getpass
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -303,3 +304,11 @@ def read_yaml(text: str, first: int = 1) -> Any:
     if level:
         raise ValueError("it has too many values inside each other")
     return value
+
+
+def login() -> str:
+    """Who judges and makes snapshots on this machine: the setting `user`, else the login name, else nobody ("")."""
+    try:
+        return str(get("user")).strip() or getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return ""

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,7 @@ from corpus_files import write_files, write_judged
 import workbench as wb
 from workbench.cli.main import COMMANDS, main
 from workbench.demo import sample_folder
-from workbench.errors import UsageError
-from workbench.retrieve.compare import Asked, compare_many, read_queries
+from workbench.retrieve.compare import compare_many
 from workbench.snapshot.snapshot import Snapshot
 from workbench.ui import finder as page_finder
 from workbench.ui.state import AppState
@@ -23,9 +23,11 @@ from workbench.ui.state import AppState
 SEE_ALL = ("--tenant", "acme", "--role", "admin", "--role", "support")
 
 
-def run(*arguments: object) -> Result:
-    """Run a command in this process."""
-    return CliRunner().invoke(main, [str(a) for a in arguments], catch_exceptions=False)
+def run(*arguments: object, code: int | None = None) -> Result:
+    """Run a command in this process, which ends with an exit code."""
+    done = CliRunner().invoke(main, [str(a) for a in arguments], catch_exceptions=False)
+    assert code in (None, done.exit_code), done.output
+    return done
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -104,8 +106,6 @@ def test_json_is_the_result_and_explain_and_compare_are_tables(sample_path, tmp_
 
 
 def test_eval_prints_a_table_and_a_verdict(sample_path, tmp_path):
-    from workbench.demo import sample_folder
-
     at = ("--corpus", sample_path, *SEE_ALL)
     done = run("eval", sample_folder(), "--plan", "default", "--plan", "rrf", "--run", tmp_path / "run.txt", *at)
     assert done.exit_code == 0, done.output
@@ -275,23 +275,15 @@ def test_a_remark_on_an_indexed_file_is_printed(tmp_path):
     assert "note on 3: It says sensitivity: public, and the rules normal, which it keeps. To allow it, index it" in said
 
 
-ASKED = ("--tenant", "acme", "--role", "admin", "--role", "support")
-
-
-def as_admin(*arguments: str | Path, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, [str(a) for a in arguments])
-    assert done.exit_code == code, done.output
-    return done
+as_admin = partial(run, code=0)
 
 
 @pytest.fixture(scope="module")
 def saved(sample_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A snapshot of two searches and an evaluation, saved to a file."""
-    from workbench.demo import sample_folder
-
     out = tmp_path_factory.mktemp("saved") / "two"
     as_admin(
-        "snapshot", "save", "how do retries work", "runbook", "-c", sample_path, *ASKED, "-o", out, "--note", "two of them",
+        "snapshot", "save", "how do retries work", "runbook", "-c", sample_path, *SEE_ALL, "-o", out, "--note", "two of them",
         "--set", "vector.threshold=off", "--judgments", sample_folder(), "--measure", "RR",
     )  # fmt: skip
     return out.with_suffix(".snapshot")
@@ -303,7 +295,7 @@ def test_save_show_verify_and_diff(saved, sample_path):
     assert [s["query"] for s in data["searches"]] == ["how do retries work", "runbook"]
     assert data["title"] == "two of them"
     assert data["evaluations"][0]["means"][0]["measure"] == "RR"
-    assert "Verified" in as_admin("snapshot", "verify", saved, "-c", sample_path, *ASKED).output
+    assert "Verified" in as_admin("snapshot", "verify", saved, "-c", sample_path, *SEE_ALL).output
     other = as_admin("snapshot", "verify", saved, "-c", sample_path, "--tenant", "birch").output
     assert "the corpus is open as tenant birch" in other
     assert json.loads(as_admin("snapshot", "verify", saved, "--no-corpus", "--json").output)["ok"]
@@ -314,7 +306,7 @@ def test_save_show_verify_and_diff(saved, sample_path):
     assert "workbench: The snapshot's part" in as_admin("snapshot", "verify", bad, code=2).stderr
     other = saved.with_name("other.snapshot")
     as_admin(
-        "snapshot", "save", "how do retries work", "-c", sample_path, *ASKED, "-o", other, "--set", "fusion.k=5",
+        "snapshot", "save", "how do retries work", "-c", sample_path, *SEE_ALL, "-o", other, "--set", "fusion.k=5",
         "--set", "vector.threshold=off",
     )  # fmt: skip
     assert "fusion.k: A 60, B 5." in as_admin("snapshot", "diff", saved, other).output
@@ -322,7 +314,7 @@ def test_save_show_verify_and_diff(saved, sample_path):
     assert [s["setting"] for s in found["settings"]] == ["fusion.k"]
     assert found["documents"] == []
     as_admin("snapshot", "diff", saved, code=2)
-    assert "nothing to save" in as_admin("snapshot", "save", "-c", sample_path, *ASKED, code=2).stderr
+    assert "nothing to save" in as_admin("snapshot", "save", "-c", sample_path, *SEE_ALL, code=2).stderr
 
 
 @pytest.mark.slow
@@ -401,7 +393,7 @@ Make = Callable[..., wb.Corpus]
 def test_each_plan_is_held_against_the_first(make_corpus):
     corpus = make_corpus({"a.md": "apples", "b.md": "apples and pears", "c.md": "plums"})
     made = compare_many(
-        corpus.compare, [Asked("apples"), Asked("plums")], ["sources=keyword", "vector.threshold=off", "sources=grep"]
+        corpus.compare, [("apples", None), ("plums", None)], ["sources=keyword", "vector.threshold=off", "sources=grep"]
     )
     frame = made.frame()
     assert frame["plan"].to_list() == [*made.names, *made.names]
@@ -415,7 +407,7 @@ def test_each_plan_is_held_against_the_first(make_corpus):
         "plan": made.names[0], "queries": 2, "empty": 0, "hits": 1.5, "same_top": 2, "shared": 1.5, "jaccard": 1.0, "rbo": 1.0,
     }  # fmt: skip
     corpus = make_corpus({"a.md": "apples"})
-    made = compare_many(corpus.compare, [Asked("zebra")], ["sources=keyword", "sources=grep", "vector.threshold=off"])
+    made = compare_many(corpus.compare, [("zebra", None)], ["sources=keyword", "sources=grep", "vector.threshold=off"])
     rows = made.frame().to_dicts()
     assert [(r["hits"], r["top"], r["same_top"]) for r in rows[:2]] == [(0, None, True)] * 2
     assert rows[2]["same_top"] is False
@@ -423,7 +415,7 @@ def test_each_plan_is_held_against_the_first(make_corpus):
     text = "# Page\n\n## Summary\n\nIn short.\n\n" + "".join(f"## S{n}\n\n{'apples ' * 150}\n\n" for n in range(4))
     corpus = make_corpus({"a.md": text, "b.md": "pears"})
     rows = (
-        compare_many(corpus.compare, [Asked("apples")], ["vector.threshold=off", "contract", "pages limit=2"])
+        compare_many(corpus.compare, [("apples", None)], ["vector.threshold=off", "contract", "pages limit=2"])
         .frame()
         .to_dicts()
     )
@@ -433,26 +425,19 @@ def test_each_plan_is_held_against_the_first(make_corpus):
 
 
 def test_queries_and_plans_are_read_in_every_form(tmp_path, sample_path):
-    (tmp_path / "a.txt").write_text("one\n\n  two words \n", encoding="utf-8")
-    (tmp_path / "b.jsonl").write_text('{"_id": "1", "text": "x", "keywords": "y"}\n{"text": "z"}\n', encoding="utf-8")
-    assert read_queries(tmp_path / "a.txt") == (Asked("one"), Asked("two words"))
-    assert read_queries(tmp_path / "b.jsonl") == (Asked("x", "y"), Asked("z"))
-    for line in ('{"text": 3}', '{"query": "x"}', "[]", "x", '{"text": " "}', '{"text": "x", "keywords": 1}'):
-        (tmp_path / "q.jsonl").write_text('{"text": "fine"}\n' + line + "\n", encoding="utf-8")
-        with pytest.raises(UsageError, match=r"Line 2 of .*q\.jsonl is not a query"):
-            read_queries(tmp_path / "q.jsonl")
-    (tmp_path / "empty.txt").write_text("\n \n", encoding="utf-8")
-    (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00")
-    for name, said in (
-        ("empty.txt", "has no queries"),
-        ("bytes.txt", "cannot be read"),
-        ("none.txt", "cannot be read"),
-    ):
-        with pytest.raises(UsageError, match=said):
-            read_queries(tmp_path / name)
-    (tmp_path / "q.txt").write_text("x\n")
     at = ("--corpus", sample_path, *SEE_ALL)
+    (tmp_path / "b.jsonl").write_text('{"_id": "1", "text": "x", "keywords": "y"}\n{"text": "z"}\n', encoding="utf-8")
+    done = run("compare", "--queries", tmp_path / "b.jsonl", "--plan", "default", "--json", *at)
+    assert [row["query"] for row in json.loads(done.output)["queries"]] == ["x", "z"]
+    (tmp_path / "q.jsonl").write_text('{"text": "fine"}\n[]\n', encoding="utf-8")
+    (tmp_path / "empty.txt").write_text("\n \n", encoding="utf-8")
+    (tmp_path / "q.txt").write_text("x\n")
     for arguments, said in (
+        (
+            ("compare", "--queries", tmp_path / "q.jsonl", "--plan", "default"),
+            "q.jsonl, line 2: this is not a JSON object",
+        ),
+        (("compare", "--queries", tmp_path / "empty.txt", "--plan", "default"), "holds no queries"),
         (("compare", "--plan", "default"), "either a query or --queries FILE"),
         (("compare", "x", "--queries", tmp_path / "q.txt", "--plan", "default"), "either a query or --queries FILE"),
         (("compare", "x"), "There is no plan to compare"),

@@ -53,7 +53,8 @@ sets = st.fixed_dictionaries(
 )
 
 
-def made_set(corpus: wb.Corpus, drawn: dict[str, Any]) -> str | None:
+def made_set(corpus: wb.Corpus, drawn: dict[str, Any]) -> bool:
+    """Whether the set `drawn` has a judgment."""
     judging = corpus.judging
     for name in judging.sets.names():
         judging.sets.remove(name)
@@ -65,7 +66,7 @@ def made_set(corpus: wb.Corpus, drawn: dict[str, Any]) -> str | None:
             continue
         queries.setdefault(query.query_id, query)
     if not queries:
-        return None
+        return False
     judging.sets.create("drawn", queries.values())
     chunks = corpus.search("kettle water record", mode="keyword", limit=100).hits
     with judging.sets.database.writing(JUDGING) as db:
@@ -78,7 +79,7 @@ def made_set(corpus: wb.Corpus, drawn: dict[str, Any]) -> str | None:
                 anchor = Anchor(anchor.path, anchor.root, anchor.tenant)
             if judge.split():
                 judging.log.write(db, number, query.query_id, anchor, grade, judge, note)
-    return "drawn" if judging.log.valid("drawn") else None
+    return bool(judging.log.valid("drawn"))
 
 
 def said(corpus: wb.Corpus, name: str) -> list[tuple[object, ...]]:
@@ -89,17 +90,18 @@ def said(corpus: wb.Corpus, name: str) -> list[tuple[object, ...]]:
     return sorted(made, key=repr)
 
 
-def documents_of(corpus: wb.Corpus) -> list[str]:
-    return sorted(corpus.judging.judgments("drawn", documents=True).document_keys)
-
-
-def check_set(corpus: wb.Corpus, drawn: dict[str, Any], folder: Path) -> bool:
-    if made_set(corpus, drawn) is None:
-        return False
+@pytest.mark.slow
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(sets)
+@example({"queries": [("a\r\x07\ra", "a", None)], "judged": [(0, 0, 0, "a", "\ra")]})
+def test_a_query_set_comes_back_from_every_form(corpus: wb.Corpus, tmp_path: Path, drawn: dict[str, Any]) -> None:
+    if not made_set(corpus, drawn):
+        return
     judging = corpus.judging
+    named = judging.judgments("drawn", documents=True).document_keys
     for form in (f for f in exchange.FORMATS if f != "quepid"):  # which names queries by their texts alone
-        target = folder / {"beir": f"{form}-set"}.get(form, f"set 1.{form}")
-        if form == "beir" and any(key != key.strip() or set("\t\r\n") & set(key) for key in documents_of(corpus)):
+        target = tmp_path / {"beir": f"{form}-set"}.get(form, f"set 1.{form}")
+        if form == "beir" and any(key != key.strip() or set("\t\r\n") & set(key) for key in named):
             with pytest.raises(wb.WorkbenchError, match="cannot hold the name"):
                 exchange.export_judgments(judging, "drawn", target, form)
             continue
@@ -112,15 +114,6 @@ def check_set(corpus: wb.Corpus, drawn: dict[str, Any], folder: Path) -> bool:
             before, after = (judging.judgments(name, documents=True).qrels for name in ("drawn", "back"))
             assert after == before, form
         judging.sets.remove("back")
-    return True
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(sets)
-@example({"queries": [("a\r\x07\ra", "a", None)], "judged": [(0, 0, 0, "a", "\ra")]})
-def test_a_query_set_comes_back_from_every_form(corpus: wb.Corpus, tmp_path: Path, drawn: dict[str, Any]) -> None:
-    check_set(corpus, drawn, tmp_path)
 
 
 @pytest.mark.slow

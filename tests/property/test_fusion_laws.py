@@ -35,14 +35,13 @@ def bits(fused: Fused) -> tuple[object, ...]:
 @fast
 @given(cases())
 def test_scores_are_exact_sums_in_a_total_order_of_the_union_without_gaps(case):
-    fused = fuse(*case)
+    candidates, plan = case
+    fused = fuse(candidates, plan)
     for position, score in enumerate(fused.scores.tolist()):
         parts = [values[position] for values in fused.contributions.values()]
         assert score == math.fsum(parts)
         assert all(math.isfinite(p) and math.copysign(1.0, p) * p >= 0.0 for p in parts)
         assert not any(p == 0.0 and math.copysign(1.0, p) < 0 for p in parts)
-    candidates, plan = case
-    fused = fuse(candidates, plan)
     rows = retrieved_rows(candidates).tolist()
     if plan.unit == "chunk":
         assert sorted(fused.rows.tolist()) == rows
@@ -50,17 +49,13 @@ def test_scores_are_exact_sums_in_a_total_order_of_the_union_without_gaps(case):
         assert sorted(fused.document_ids) == sorted({candidates.document_ids[r] for r in rows})
         assert set(fused.rows.tolist()) <= set(rows)
     assert fused.chunk_ids == tuple(candidates.chunk_ids[r] for r in fused.rows)
-    candidates, plan = case
-    fused = fuse(candidates, plan)
     first: dict[str, int] = {}
-    for row in retrieved_rows(candidates).tolist():
+    for row in rows:
         first.setdefault(candidates.document_ids[row], row)
     places = fused.rows.tolist() if plan.unit == "chunk" else [first[d] for d in fused.document_ids]
     keys = list(zip((-fused.scores).tolist(), (-fused.coverage).tolist(), places, strict=True))
     assert keys == sorted(keys)
     assert len(set(places)) == len(places)
-    candidates, plan = case
-    fused = fuse(candidates, plan)
     for source, ranks in fused.ranks.items():
         counted = sorted(r for r in ranks.tolist() if r)
         if plan.unit == "chunk" or plan.renumber:

@@ -14,7 +14,7 @@ import pytest
 
 from workbench.errors import CorpusDamaged, CorpusError, CorpusLocked, CorpusNotFound, UsageError
 from workbench.saved import searches as kept
-from workbench.saved.database import FILE, Database, Group, open_database, repair_database
+from workbench.saved.database import FILE, Database, Group, repair_database
 from workbench.saved.searches import HISTORY, PLAN, SEARCH, SEARCHES, Searches, owner_of
 
 FIRST = "CREATE TABLE marks (number INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT"
@@ -203,7 +203,7 @@ def test_what_an_older_version_kept_is_the_plan_that_it_was(tmp_path, mine):
         (SEARCH, "plain", json.dumps({"q": "a"})),
         (SEARCH, "set", json.dumps(columns)),
     ]
-    with open_database(tmp_path).writing(first) as db:
+    with Database(tmp_path).writing(first) as db:
         db.executemany(
             "INSERT INTO searches_kept (owner, kind, name, value, at) VALUES (?, ?, ?, ?, 1)",
             [(mine.owner, *row) for row in rows],

@@ -5,9 +5,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import ir_measures
 import numpy as np
@@ -20,32 +18,15 @@ import workbench as wb
 from workbench.charts import distribution_figure
 from workbench.cli.main import main
 from workbench.demo import sample_folder
-from workbench.errors import JudgmentError, QueryError, SourceUnavailable, UsageError
-from workbench.evaluate.distribution import Distribution, distribution
-from workbench.evaluate.evaluation import evaluate, score_run
+from workbench.errors import JudgmentError, SourceUnavailable, UsageError
+from workbench.evaluate.distribution import Distribution
+from workbench.evaluate.evaluation import score_run
 from workbench.evaluate.leaderboard import Leaderboard, queries_only
 from workbench.evaluate.measures import parse_measure, parse_measures
-from workbench.evaluate.pool import Pool
-from workbench.evaluate.run import Run, as_judged, document_keys, load_run, make_run
+from workbench.evaluate.run import Named, Run, as_judged, document_key, load_run, make_run
 from workbench.judgments.formats import qrels_to_trec
 from workbench.judgments.known_items import make_known_item_set
 from workbench.judgments.qrels import Judgments, Topic
-
-
-@dataclass(frozen=True)
-class FakeHit:
-    document_id: str
-    path: str
-    url: str = ""
-    metadata: dict[str, Any] = field(default_factory=dict)
-    added: bool = False
-
-
-@dataclass(frozen=True)
-class FakeAnswer:
-    hits: tuple[FakeHit, ...]
-    timings_ms: dict[str, float] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
 
 
 def judged(qrels: dict[str, dict[str, int]]) -> Judgments:
@@ -67,7 +48,7 @@ def test_figures_equal_ir_measures_on_the_exported_run(seed):
     """Reading the exported TREC files with ir_measures gives the same figures to 1e-9, query by query."""
     run, judgments = random_case(seed)
     names = ["nDCG@10", "nDCG", "RR", "R@20", "P@10", "AP", "Judged@10", "Success@5", "P(rel=2)@5", "Bpref"]
-    evaluation = score_run(run, judgments, names)
+    evaluation = score_run(Run(run), judgments, names)
     qrels = list(ir_measures.read_trec_qrels(io.StringIO(qrels_to_trec(judgments))))
     exported = list(ir_measures.read_trec_run(io.StringIO(evaluation.run.to_trec())))
     measures = {n: getattr(ir_measures, n.split("@")[0].split("(")[0]) for n in names}
@@ -82,75 +63,63 @@ def test_figures_equal_ir_measures_on_the_exported_run(seed):
 
 
 def test_what_is_scored_and_what_counts_zero():
-    evaluation = score_run({"a": ["x"]}, judged({"a": {"x": 1}, "b": {"y": 1}}), ["RR"])
+    evaluation = score_run(Run({"a": ["x"]}), judged({"a": {"x": 1}, "b": {"y": 1}}), ["RR"])
     assert evaluation.mean("RR") == 0.5
     assert "1 of 2 judged queries returned nothing and count 0" in evaluation.warnings
     assert evaluation.frame()["queries"].to_list() == [2]
-    evaluation = score_run({"a": ["x"]}, judged({"a": {"x": 1}}), "nDCG@10, RR")
+    evaluation = score_run(Run({"a": ["x"]}), judged({"a": {"x": 1}}), "nDCG@10, RR")
     assert evaluation.frame().columns == ["measure", "mean", "low", "high", "queries"]
     assert evaluation.frame()["low"].to_list() == [None, None]
     expected = ["query_id", "query", "nDCG@10", "RR", "relevant", "retrieved", "latency_ms", "failure"]
     assert evaluation.per_query().columns == expected
     judgments = judged({"q": {"a": 1, "b": 2}})
-    evaluation = score_run({"q": ["a", "b"]}, judgments, ["nDCG@2", "nDCG(gains={2:3})@2"])
+    evaluation = score_run(Run({"q": ["a", "b"]}), judgments, ["nDCG@2", "nDCG(gains={2:3})@2"])
     second = 1 / math.log2(3)
     assert evaluation.mean("nDCG@2") == pytest.approx((1 + 2 * second) / (2 + second))
     assert evaluation.mean("nDCG(gains={2:3})@2") == pytest.approx((1 + 3 * second) / (3 + second))
     alone = Judgments({}, {"a": {"x": 1}}, "qrels")
-    assert score_run({"a": ["x"]}, alone, ["RR"]).mean("RR") == 1
+    assert score_run(Run({"a": ["x"]}), alone, ["RR"]).mean("RR") == 1
     with pytest.raises(JudgmentError, match="its text is not known"):
-        make_run(lambda topic: FakeAnswer(()), alone)
+        make_run(lambda topic: pytest.fail("it was searched"), alone)
 
 
-@pytest.mark.parametrize("used", ["own-7", "doc-7", "x.jsonl#7", "7", "https://e.example/7"])
+@pytest.mark.parametrize("used", ["doc-7", "x.jsonl#7", "7"])
 def test_a_document_is_known_by_whichever_name_the_judgments_use(used):
-    hit = FakeHit("doc-7", "x.jsonl#7", "https://e.example/7", {"record_id": "own-7"})
-    assert document_keys([hit, hit], frozenset({used})) == (used,)
-    assert document_keys([hit], frozenset()) == ("x.jsonl#7",)
+    hit = Named("doc-7", "x.jsonl#7")
+    assert document_key(hit, frozenset({used})) == used
+    assert document_key(hit, frozenset()) == "x.jsonl#7"
 
 
-def test_a_query_that_cannot_be_read_counts_zero_and_is_listed():
-    def search(topic: Topic) -> FakeAnswer:
-        if topic.query_id == "b":
-            raise QueryError("the quote is open", "Close it")
-        return FakeAnswer((FakeHit("x", "x"),), {"total_ms": 7.0}, ("vector is unavailable",))
-
-    evaluation = evaluate(search, judged({"a": {"x": 1}, "b": {"x": 1}, "c": {"x": 1}}), ["RR"], name="n")
+def test_a_query_that_cannot_be_read_counts_zero_and_is_listed(corpus):
+    """Also what a source could not do is said once, with the number of queries; without any source there is no figure."""
+    topics = {i: Topic(i, "amber", "(" if i == "b" else None) for i in "abc"}
+    asked = Judgments(topics, {i: {"corpus.jsonl#a-con": 1, "corpus.jsonl#a-pro": 1} for i in topics})
+    evaluation = corpus.evaluate(asked, "default grep.regex=yes sources=keyword,vector:none", ["RR"])
     assert evaluation.mean("RR") == pytest.approx(2 / 3)
-    assert evaluation.per_query()["failure"].to_list() == [None, "the quote is open", None]
-    assert evaluation.latency.p50 == 7.0
-    assert "2 of 3 queries: vector is unavailable" in evaluation.warnings
-    assert any("1 of 3 queries could not be run and count 0: b (the quote is open)" in w for w in evaluation.warnings)
-
-    def search(topic: Topic) -> FakeAnswer:
-        raise SourceUnavailable("The vector side is not there", "Index again")
-
+    assert [bool(f) for f in evaluation.per_query()["failure"].to_list()] == [False, True, False]
+    assert evaluation.latency.p50 > 0
+    assert any(w.startswith("2 of 3 queries: vector:none could not run") for w in evaluation.warnings)
+    assert any("1 of 3 queries could not be run and count 0: b (" in w for w in evaluation.warnings)
     with pytest.raises(SourceUnavailable):
-        evaluate(search, judged({"a": {"x": 1}}))
+        corpus.evaluate(asked, "default sources=vector:none")
 
 
 def test_what_the_judgments_leave_open_is_told():
     judgments = Judgments({"a": Topic("a", "t"), "z": Topic("z", "u")}, {"a": {"x": 1, "y": 0}}, "j")
-    evaluation = score_run({"a": ["x", "1", "2", "3"]}, judgments, ["RR", "P@10"])
+    evaluation = score_run(Run({"a": ("x", "1", "2", "3")}), judgments, ["RR", "P@10"])
     assert evaluation.coverage.judged == 0.25
     assert evaluation.coverage.unjudged == 0.75
     assert evaluation.coverage.unjudged_documents == 3
     assert any("Only 25% of the first 10 documents are judged" in w for w in evaluation.warnings)
     assert "1 queries have no judgments and were left out" in evaluation.warnings
-    foreign = score_run({"a": ["p", "q"]}, judgments, ["RR"])
+    foreign = score_run(Run({"a": ("p", "q")}), judgments, ["RR"])
     assert any("No retrieved document is named in the judgments" in w for w in foreign.warnings)
-    judgments = judged({i: {"x0": 1} for i in "abcd"})
-
-    def hits(number: int) -> FakeAnswer:
-        return FakeAnswer(tuple(FakeHit(f"x{n // 2}", f"x{n // 2}") for n in range(number)))
-
-    cut = evaluate(lambda topic: hits(10), judgments, "R@5 P@10 RR")
-    assert any(
-        "Answers end at 10 hits, which hold at most 5 documents: P@10 cannot see more" in w for w in cut.warnings
+    rankings = {i: tuple(f"x{n}" for n in range(5)) for i in "abcd"}
+    cut, whole = (
+        score_run(Run(rankings, cut_at=at), judged({i: {"x0": 1} for i in "abcd"}), "R@5 P@10 RR") for at in (10, None)
     )
-    lengths = dict(zip("abcd", (3, 5, 7, 9), strict=True))
-    short = evaluate(lambda topic: hits(lengths[topic.query_id]), judgments, "P@10")
-    assert not any("Answers end" in w for w in short.warnings)
+    assert "Answers end at 10 hits, which hold at most 5 documents: P@10 cannot see more" in " ".join(cut.warnings)
+    assert not any("Answers end" in w for w in whole.warnings)
 
 
 def test_names_of_measures_have_one_spelling():
@@ -158,11 +127,9 @@ def test_names_of_measures_have_one_spelling():
     assert parse_measures(["nDCG(gains={2: 3, 3: 7})@5"]) == ("nDCG(gains={2:3,3:7})@5",)
     assert parse_measures("RR RR@10 RR") == ("RR", "RR@10")
     assert parse_measures("iprec@.1 IPrec@1.0") == ("IPrec@0.1", "IPrec@1.0")  # a share of the relevant after @
-    assert score_run({"a": ["y", "x"]}, judged({"a": {"x": 1}}), "IPrec@0.1").mean("IPrec@0.1") == 0.5
+    assert score_run(Run({"a": ["y", "x"]}), judged({"a": {"x": 1}}), "IPrec@0.1").mean("IPrec@0.1") == 0.5
     for name in parse_measures("nDCG@10 RR P(rel=2)@5 nDCG(gains={2:3,3:7})@5 Success@10 Judged@10 AP@5"):
         assert str(parse_measure(name)) == name
-    hits = [FakeHit("d1", "a.md"), FakeHit("d1", "a.md"), FakeHit("d3", "c.md", added=True), FakeHit("d2", "b.md")]
-    assert document_keys(hits, frozenset({"a.md"})) == ("a.md", "b.md")
 
 
 @pytest.mark.parametrize(
@@ -439,13 +406,8 @@ def test_plans_differ_most_where_their_lists_do(tmp_path):
         assert frame["lost"].to_list()[0] == ["a.md", "b.md", "c.md"]
         assert "difference" not in frame.columns
         judged = Judgments({"q": Topic("q", "red brick")}, {"q": {"b.md": 1, "a.md": 0}})
-        found = distribution(Pool(corpus.engine, judged), wb.preset("default"))
-        assert (len(found.relevant), len(found.judged)) == (1, 1)
-        assert len(found.relevant) + len(found.judged) + len(found.others) == 4
-        with pytest.raises(UsageError, match="does not ask"):
-            distribution(Pool(corpus.engine, judged), same)
-        one, two = corpus.evaluate(judged, same, "RR"), corpus.evaluate(judged, other, "RR")
-        assert one.wins(two, "RR")["difference"].to_list() == [0.0]
+        found = corpus.distribution(judged)
+        assert [len(found.relevant), len(found.judged), len(found.others)] == [1, 1, 2]
     with pytest.raises(UsageError, match="no queries"):
         queries_only([" "])
 
@@ -457,7 +419,7 @@ def test_a_leaderboard_has_means_verdicts_and_the_queries_that_moved() -> None:
     bad = {**{i: ["wrong", "right"] for i in qrels}, "q0": ["wrong", "x"]}
     asked = judged(qrels)
     runs = {"bad": bad, "good": good, "same": bad, "also good": good}
-    made = tuple(score_run(run, asked, ["nDCG@10", "P@1"], name=name) for name, run in runs.items())
+    made = tuple(score_run(Run(run, name), asked, ["nDCG@10", "P@1"]) for name, run in runs.items())
     board = Leaderboard(made)
     frame = board.frame()
     assert frame["plan"].to_list() == ["good", "also good", "bad", "same"]

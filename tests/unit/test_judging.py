@@ -1,8 +1,7 @@
 """Judgments: found again after edits and other chunking, undone, shared, and seen only with their documents."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import workbench as wb
 from workbench.assist.endpoint import Endpoint
 from workbench.cli.main import main
 from workbench.errors import JudgmentError, UsageError
-from workbench.evaluate.run import passage_keys
+from workbench.evaluate.run import Named, passage_keys
 from workbench.judgments.agreement import with_people
 from workbench.judgments.judging import graded_by
 from workbench.judgments.known_items import KINDS, make_known_item_set, make_known_items
@@ -33,16 +32,6 @@ PARTS = [
 ]
 TEXT = "# Tea\n\n" + "\n".join(PARTS)
 FILES = {"tea.md": TEXT, "coffee.md": "# Coffee\n\nGrind the beans, then pour water.\n"}
-
-
-@dataclass(frozen=True)
-class Row:
-    document_id: str
-    path: str
-    span: Span
-    url: str = ""
-    metadata: Mapping[str, object] = field(default_factory=dict)
-    added: bool = False
 
 
 def again(corpus: wb.Corpus, files: dict[str, str], **options: object) -> wb.Corpus:
@@ -110,7 +99,7 @@ def test_a_judgment_survives_other_chunking(make_corpus: Make, monkeypatch: pyte
 def test_each_passage_is_credited_once_at_its_best_rank() -> None:
     passages = (JudgedPassage("p", "d", "a.md", Span(0, 90)), JudgedPassage("w", "e", "b.md"))
     spans = [("d", 200, 230), ("d", 0, 30), ("e", 0, 10), ("d", 30, 60), ("e", 10, 20), ("d", 60, 90)]
-    hits = [Row(d, "a.md" if d == "d" else "b.md", Span(s, e)) for d, s, e in spans]
+    hits = [Named(d, "a.md" if d == "d" else "b.md", Span(s, e)) for d, s, e in spans]
     assert passage_keys(hits, passages) == ("a.md#200-230", "p", "w")
 
 

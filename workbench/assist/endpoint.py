@@ -35,8 +35,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from workbench import settings
-from workbench.assist.models import PREFIX as PREFIX
-from workbench.assist.models import Floats
+from workbench.assist.models import PREFIX, Floats
 from workbench.errors import AssistError
 
 _GRACE_SECONDS = 1.0
@@ -328,11 +327,6 @@ def scoring_data(query: str, texts: Sequence[str]) -> str:
 def rewriting_data(query: str, context: str) -> str:
     """The query and the context as JSON."""
     return _json({"query": query[:QUERY_CHARACTERS], "context": context[:CONTEXT_CHARACTERS]})
-
-
-def judging_data(query: str, texts: Sequence[str]) -> str:
-    """The query and the numbered passages to grade, from 1, as JSON."""
-    return scoring_data(query, texts)
 
 
 def read_grades(answer: str, count: int, model: str) -> tuple[int, ...]:

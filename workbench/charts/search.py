@@ -150,8 +150,9 @@ def bump_figure(
     shown = [p for n, p in enumerate(shown) if n < most_places(len(sources), reranked) or p.target]
     rows = [[*(p.ranks.get(s) for s in sources), p.fused_rank, *([p.rank or None] if reranked else [])] for p in shown]
     scores = [[*(p.scores.get(s) for s in sources), p.score, p.rerank] for p in shown]
-    drawn = _Bumps(columns, rows, [_named(p) for p in shown], [_named(p, 36) for p in shown], scores)
-    return _bumps(drawn, [p.label for p in shown], [n for n, p in enumerate(shown) if p.target], height)
+    names, beside = ([_named(p, most) for p in shown] for most in (40, 36))
+    targets = [n for n, p in enumerate(shown) if p.target]
+    return _bumps(columns, rows, names, beside, height, [p.label for p in shown], scores, targets=targets)
 
 
 def rank_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int | None = None) -> Any:
@@ -159,51 +160,47 @@ def rank_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int | No
     shown = [h for h in hits if h.rank][: most_places(len(sources))]
     rows = [[*(h.ranks.get(s) for s in sources), h.rank] for h in shown]
     scores = [[*(h.scores.get(s) for s in sources), h.score] for h in shown]
-    paths = [name_of(h.citation, 80) for h in shown]
-    drawn = _Bumps([*sources, RESULT], rows, labels_of(shown), labels_of(shown, 36), scores, paths)
-    return _bumps(drawn, [h.label for h in shown], [], height or max(260, 80 + 17 * len(shown)))
+    names, beside = (labels_of(shown, most) for most in (40, 36))
+    where, height = [name_of(h.citation, 80) for h in shown], height or max(260, 80 + 17 * len(shown))
+    return _bumps([*sources, RESULT], rows, names, beside, height, [h.label for h in shown], scores, where)
 
 
 def change_figure(rows: Sequence[tuple[str, Sequence[int | None]]], names: Sequence[str], *, height: int = 420) -> Any:
     """The bump chart of results in several lists, such as snapshots: name of a result, and its rank in each (None: absent)."""
     shown = list(rows)[: max(1, MOST_POINTS // (3 * len(names) - 2))]
     labels = [name_of(name, 36) for name, _ in shown]
-    drawn = _Bumps(list(names), [list(ranks) for _, ranks in shown], labels, labels)
-    return _bumps(drawn, [None] * len(shown), [], height)
+    return _bumps(list(names), [ranks for _, ranks in shown], labels, labels, height, [None] * len(shown))
 
 
-@dataclass(frozen=True, slots=True)
-class _Bumps:
-    """What a bump chart draws: ranks by row and column, and of each row its name, the short one beside its line, scores by column
-    and where it is, for who points at it.
-    """
-
-    columns: list[str]
-    rows: Sequence[Sequence[int | None]]
-    names: Sequence[str]
-    beside: Sequence[str]
-    scores: Sequence[Sequence[float | None]] = ()
-    where: Sequence[str] = ()
-
-    def hover(self, row: int, column: int) -> list[str]:
-        rank, score = self.rows[row][column], self.scores[row][column] if self.scores else None
-        said = [ABSENT if rank is None else f"rank {rank:,}", self.names[row]]
-        return [*said, "" if score is None else f", score {score:.4g}", f"<br>{self.where[row]}" if self.where else ""]
-
-
-def _bumps(drawn: _Bumps, labels: Sequence[Label | None], targets: Sequence[int], height: int) -> Any:
+def _bumps(
+    columns: list[str],
+    rows: Sequence[Sequence[int | None]],
+    names: Sequence[str],
+    beside: Sequence[str],
+    height: int,
+    labels: Sequence[Label | None],
+    scores: Sequence[Sequence[float | None]] = (),
+    where: Sequence[str] = (),
+    targets: Sequence[int] = (),
+) -> Any:
     """Ranks from column to column.
 
     Ranks as deep as the rows are many have even distances; beyond them each doubling takes the same room, so that rank 400 is
     still in the picture. A place that a column lacks has its cross in the row `absent` at the bottom.
 
     Args:
-        drawn: What is drawn.
+        rows: Ranks by row and column.
+        names, scores, where: Of each row, for who points at it; scores by column.
+        beside: Short names, which are written beside the lines.
         labels: Each row's label, which is the shape of its points; None: a circle.
         targets: Rows that somebody looks for.
-        height: Pixels of the picture.
     """
-    columns, rows = drawn.columns, drawn.rows
+
+    def hover(row: int, column: int) -> list[str]:
+        rank, score = rows[row][column], scores[row][column] if scores else None
+        said = [ABSENT if rank is None else f"rank {rank:,}", names[row]]
+        return [*said, "" if score is None else f", score {score:.4g}", f"<br>{where[row]}" if where else ""]
+
     known = [rank for row in rows for rank in row if rank is not None]
     even, deepest = max(len(rows), 5), max(known, default=1)
     floor = depth_of(max(deepest, even), even) + max(1.5, even * 0.08)
@@ -222,7 +219,7 @@ def _bumps(drawn: _Bumps, labels: Sequence[Label | None], targets: Sequence[int]
     ]
     for i in targets:
         line = {"color": CUT, "width": 4}
-        traces.append(dots(columns, depths[i], mode="lines", line=line, name=drawn.names[i], hoverinfo="skip"))
+        traces.append(dots(columns, depths[i], mode="lines", line=line, name=names[i], hoverinfo="skip"))
     colours = [PURPLE if column in (FUSED, RERANKED, RESULT) else source_colour(column) for column in columns]
     for label in dict.fromkeys(labels):
         points = [(c, i) for i, own in enumerate(labels) if own is label for c in range(len(columns))]
@@ -236,7 +233,7 @@ def _bumps(drawn: _Bumps, labels: Sequence[Label | None], targets: Sequence[int]
             dots(
                 [columns[c] for c, _ in points],
                 [depths[i][c] for c, i in points],
-                customdata=[drawn.hover(i, c) for c, i in points],
+                customdata=[hover(i, c) for c, i in points],
                 marker=marker,
                 name=str(label or RESULT),
                 showlegend=False,
@@ -250,15 +247,12 @@ def _bumps(drawn: _Bumps, labels: Sequence[Label | None], targets: Sequence[int]
     down = axis("rank", zeroline=False, autorange=False, range=[floor + 0.7, 0.4])
     down["tickvals"] = [depth_of(t, even) for t in ticks] + absent
     down["ticktext"] = [*map(str, ticks), *([ABSENT] if absent else [])]
-    beside = {"showarrow": False, "xanchor": "left", "xshift": 10, "x": columns[-1]}
-    named = range(len(rows)) if len(rows) <= 24 else targets
-    texts = [{**beside, "y": depths[i][-1], "text": drawn.beside[i]} for i in named]
-    for text, i in zip(texts, named, strict=True):
-        if i in targets:
-            text["font"] = {"color": CUT}
+    place: dict[str, Any] = {"showarrow": False, "xanchor": "left", "xshift": 10, "x": columns[-1]}
+    named, sought = range(len(rows)) if len(rows) <= 24 else targets, {"font": {"color": CUT}}
+    texts = [{**place, "y": depths[i][-1], "text": beside[i], **(sought if i in targets else {})} for i in named]
     layout: dict[str, Any] = {"showlegend": True, "legend": LEGEND_BELOW, "hovermode": "closest"}
     # Room for the names as they are, which are cut to 36 characters of some 6 pixels.
-    layout["margin"] = {"l": 8, "r": 18 + 6.2 * max((len(drawn.beside[i]) for i in named), default=0), "t": 8, "b": 8}
+    layout["margin"] = {"l": 8, "r": 18 + 6.2 * max((len(beside[i]) for i in named), default=0), "t": 8, "b": 8}
     return figure(traces, height, xaxis=across, yaxis=down, annotations=texts, **layout)
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from workbench.cli import options, output
 from workbench.cli.options import Given, OutputFile, Writing, argument, bounded, flag, option, several, takes
 from workbench.errors import CorpusError, UsageError
-from workbench.plan.fields import FUSED, OFF
+from workbench.plan.fields import OFF
 from workbench.plan.plan import Plan
 from workbench.retrieve.request import MODES
 
@@ -106,13 +106,10 @@ def evaluate(o: Given) -> None:
 
 
 def _write_report(opened: Corpus, items: Any, target: Path) -> None:
-    """Write evaluations or a sweep as one page. Raises UsageError where it cannot be written."""
+    """Write evaluations or a sweep as one page."""
     from workbench.snapshot import Snapshot
 
-    try:
-        target.write_text(Snapshot.of(items, corpus=opened).html(), encoding="utf-8", newline="\n")
-    except OSError as exc:
-        raise UsageError(f"{target} cannot be written: {exc.strerror or exc}", "Choose another place") from exc
+    target.write_text(Snapshot.of(items, corpus=opened).html(), encoding="utf-8", newline="\n")
 
 
 def _evaluation_dict(board: Leaderboard, n: int, per_query: bool) -> dict[str, Any]:
@@ -300,15 +297,12 @@ def threshold(o: Given) -> None:
     from workbench.evaluate.pool import Pool
 
     plan = o.plan()
-    unknown = [s for s in o.sources if s not in (*plan.sources, FUSED)]
-    if unknown:
-        raise UsageError(f"The plan does not ask {unknown[0]}", "Its sources are " + ", ".join((*plan.sources, FUSED)))
     loaded = o.judged(o.judgments, o.split)
     with o.open() as opened, output.progress_bar(enabled=not o.as_json) as progress:
         pool = Pool(opened.engine, loaded, principal=o.principal, filters=o.filters)
-        made = distributions(pool, plan, progress=progress)
+        made = distributions(pool, plan, o.sources, progress=progress)
     losses = o.losses or (0.0, 1.0, 5.0, 10.0)
-    rows = [_threshold_row(made[s], lose, plan) for s in made if s in (o.sources or made) for lose in losses]
+    rows = [_threshold_row(made[s], lose, plan) for s in made for lose in losses]
     if o.as_json:
         output.print_json(rows)
     else:

@@ -273,7 +273,8 @@ def machine(o: Given) -> None:
     Its grades are kept under machine:MODEL. No figure counts them unless that judge is named, as in
     `workbench eval NAME --judge machine:MODEL`. Passages leave this machine for the endpoint.
     """
-    from workbench.assist.endpoint import PREFIX, Endpoint
+    from workbench.assist.endpoint import Endpoint
+    from workbench.assist.models import PREFIX
     from workbench.judgments.agreement import with_people
     from workbench.judgments.judging import graded_by
     from workbench.judgments.pooling import judge_by_machine, make_pool

@@ -20,6 +20,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from workbench.errors import some_of
 from workbench.records import Passage, Span
 from workbench.records import Progress as Report
 
@@ -102,18 +103,12 @@ def highlighted(text: str, matches: Sequence[Span], most: int | None = None) -> 
     return shown + Text("…") if end < len(text) else shown
 
 
-def also(copies: Sequence[str], most: int = 5) -> str:
-    """The other paths of a text, the first few by name."""
-    more = f" and {len(copies) - most:,} more" if len(copies) > most else ""
-    return f"the same text: {', '.join(copies[:most])}{more}"
-
-
 def print_passages(passages: Sequence[Passage]) -> None:
     """Passages as grep prints them: a citation, then numbered lines, matching ones marked with a colon."""
     for passage in passages:
         line(one_line(passage.citation), "bold")
         if passage.copies:
-            line(one_line(also(passage.copies)), "dim")
+            line(one_line("the same text: " + some_of(passage.copies, 5)), "dim")
         offset = 0
         for number, text in enumerate(passage.text.split("\n"), passage.start_line):
             spans = [

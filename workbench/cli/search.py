@@ -11,7 +11,7 @@ from rich.text import Text
 
 from workbench.cli import options, output
 from workbench.cli.options import Given, argument, bounded, flag, option, takes
-from workbench.errors import SourceUnavailable, UsageError, counted
+from workbench.errors import SourceUnavailable, UsageError, counted, some_of
 from workbench.records import found_by
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def print_result(result: SearchResult, *, timings: bool, funnel: bool, most: int
         title = hit.section if both else " › ".join(p for p in (hit.title, hit.section) if p)
         _print_hit(hit.rank, hit.citation, f"{hit.label}  {hit.score:.4f}", "  ".join(found_by(hit)), title)
         if hit.copies:
-            output.line("     " + output.one_line(output.also(hit.copies)), "dim")
+            output.line("     " + output.one_line("the same text: " + some_of(hit.copies, 5)), "dim")
         output.line(output.highlighted(hit.text, hit.matches, most))
         output.line("")
     for message in result.messages:
@@ -241,10 +241,11 @@ def compare(o: Given) -> None:
         raise UsageError("There is no plan to compare", "Give at least one, such as --plan default --plan rrf")
     with o.open() as opened:
         if o.queries is not None:
-            from workbench.retrieve.compare import compare_many, read_queries
+            from workbench.judgments.exchange import read_queries
+            from workbench.retrieve.compare import compare_many
 
-            queries = read_queries(o.queries)
-            made = compare_many(opened.compare, queries, plans, filters=o.filters, limit=o.limit)
+            asked = [(q.text, q.keywords) for q in read_queries(o.queries)]
+            made = compare_many(opened.compare, asked, plans, filters=o.filters, limit=o.limit)
             if o.as_json:
                 output.print_json({"summary": made.summary().to_dicts(), "queries": made.frame().to_dicts()})
                 return

@@ -259,11 +259,7 @@ def export(o: Given) -> None:
     if o.out is None:
         output.say(text, nl=False, raw=True)
         return
-    try:
-        o.out.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as exc:
-        fault = f"{o.out} cannot be written: {exc.strerror or exc}"
-        raise UsageError(fault, "Choose another place with --out") from exc
+    o.out.write_text(text, encoding="utf-8", newline="\n")
     output.line(f"Wrote {o.out}", err=True)
 
 

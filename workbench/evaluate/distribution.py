@@ -9,7 +9,7 @@ judged.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -102,6 +102,7 @@ class Distribution:
 def distributions(
     pool: Pool,
     plan: Plan,
+    sources: Sequence[str] = (),
     *,
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
@@ -110,14 +111,18 @@ def distributions(
     its own, for every judged query.
 
     The fused score is left out for queries that one source alone answers: such a list keeps its source's own score. Returns
-    source -> distribution, `fused` last.
+    source -> distribution, `fused` last; of some `sources` alone where they are named. Raises UsageError: one of them is not
+    the plan's.
     """
+    names = (*plan.sources, FUSED)
+    for source in sources:
+        if source not in names:
+            raise UsageError(f"The plan does not ask {source}", "Its sources are " + ", ".join(names))
     open_plan = plan.with_threshold(OFF).replace(
         {f"threshold.{s}": OFF for s in plan.cuttable if base_of(s) == "keyword"}
     )
     whole_plan = plan.replace({plan.threshold_to_set(FUSED): OFF})
     needs, (key,) = pool.needs([open_plan])
-    names = (*plan.sources, FUSED)
     parts: dict[str, tuple[list[float], ...]] = {name: ([], [], []) for name in names}
     missed = dict.fromkeys(names, 0)
     for n, topic in enumerate(pool.topics, 1):
@@ -140,7 +145,7 @@ def distributions(
         if progress is not None:
             progress(Progress("distribution", n, len(pool), detail=topic.text))
     made = {}
-    for name in names:
+    for name in (n for n in names if n in (sources or names)):
         vector = base_of(name) == "vector"
         metric = str(plan["vector.metric"])
         arrays = (np.array(part, np.float64) for part in parts[name])
@@ -148,15 +153,6 @@ def distributions(
         axis = f"{metric} distance" if vector else _AXES.get(base_of(name), "score")
         made[name] = Distribution(name, axis, values[0], values[1], values[2], missed[name])
     return made
-
-
-def distribution(
-    pool: Pool, plan: Plan, source: str = "vector", *, progress: Callable[[Progress], None] | None = None
-) -> Distribution:
-    """One of `distributions`: of a source, or of the fused score (`fused`)."""
-    if source != FUSED and source not in plan.sources:
-        raise UsageError(f"The plan does not ask {source}", "Its sources are " + ", ".join((*plan.sources, FUSED)))
-    return distributions(pool, plan, progress=progress)[source]
 
 
 def _lists(pooled: Pooled, plan: Plan, fusing: Plan) -> Iterator[tuple[str, list[tuple[float, tuple[str, ...]]]]]:

@@ -1,7 +1,7 @@
 """Evaluation: a run and judgments to figures with intervals, coverage and a warning where they say little.
 
-`evaluate` makes the run with whatever function searches; a plan's figures are at its own depth, and `limit` only says how
-many rows a person is shown. Every figure can be had again from the exported run and qrels with any program that reads them.
+A plan's figures (`Corpus.evaluate`) are at its own depth, and `limit` only says how many rows a person is shown. Every figure
+can be had again from the exported run and qrels with any program that reads them.
 
 Two plans on the same queries: `Evaluation.compare` says who wins, and the queries sorted by their difference whether a mean
 moves by many small steps or a few large ones. Several plans are a `leaderboard`.
@@ -10,19 +10,18 @@ moves by many small steps or a few large ones. Several plans are a `leaderboard`
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import UsageError
-from workbench.evaluate.measures import DEFAULT_MEASURES, compute, needed_depth, parse_measures
-from workbench.evaluate.run import Run, make_run, query_frame
+from workbench.evaluate.measures import compute, needed_depth, parse_measures
+from workbench.evaluate.run import Run, query_frame
 from workbench.evaluate.statistics import Difference, bootstrap_interval, known, paired_difference
-from workbench.judgments.qrels import Judgments, Topic
-from workbench.records import Progress
+from workbench.judgments.qrels import Judgments
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,12 +45,10 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Milliseconds a query: mean, median, 95th percentile and worst; NaN where nothing was measured."""
+    """Milliseconds a query: median and 95th percentile; NaN where nothing was measured."""
 
-    mean: float
     p50: float
     p95: float
-    worst: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,9 +112,8 @@ class Evaluation:
         """Milliseconds a query, over the queries that ran."""
         times = np.array([self.run.latencies_ms[i] for i in self.query_ids if i in self.run.latencies_ms])
         if not len(times):
-            return Latency(math.nan, math.nan, math.nan, math.nan)
-        p50, p95 = np.quantile(times, [0.5, 0.95])
-        return Latency(float(times.mean()), float(p50), float(p95), float(times.max()))
+            return Latency(math.nan, math.nan)
+        return Latency(*np.quantile(times, [0.5, 0.95]).tolist())
 
     def compare(self, other: Evaluation, measure: str | None = None) -> Difference:
         """Is `other` better than this? On one measure, by default the first that both have."""
@@ -152,41 +148,13 @@ def wins(judgments: Judgments, query_ids: Sequence[str], first: Floats, second: 
     return made.sort("difference", descending=True, maintain_order=True)
 
 
-def evaluate(
-    search: Callable[[Topic], Any],
-    judgments: Judgments,
-    measures: str | Iterable[str] = DEFAULT_MEASURES,
-    *,
-    name: str = "run",
-    progress: Callable[[Progress], None] | None = None,
-) -> Evaluation:
-    """Ask every judged query (`make_run`) and measure the answers."""
-    names = parse_measures(measures)  # before the work, not after it
-    return score_run(
-        make_run(search, judgments, name=name, depth=needed_depth(names), progress=progress), judgments, names
-    )
-
-
-def score_run(
-    run: Run | Mapping[str, Sequence[str]],
-    judgments: Judgments,
-    measures: str | Iterable[str] = DEFAULT_MEASURES,
-    *,
-    name: str | None = None,
-    seed: int = 0,
-) -> Evaluation:
-    """Measure a run: a `Run`, or plain rankings of document keys by query id, best first.
-
-    A judged query that the run lacks counts 0. A document that a ranking names twice counts at its first place. `name`: What
-    to call it; None is the run's own name.
-    """
+def score_run(run: Run, judgments: Judgments, measures: str | Iterable[str], *, seed: int = 0) -> Evaluation:
+    """Measure a run; a judged query that it lacks counts 0."""
     names = parse_measures(measures)
-    given = run if isinstance(run, Run) else Run({i: tuple(dict.fromkeys(keys)) for i, keys in run.items()})
-    values = compute(given.rankings, judgments.qrels, judgments.query_ids, names)
-    coverage = _coverage(given, judgments)
-    warnings = (*given.warnings, *_warnings(given, judgments, names, coverage))
-    title = given.name if name is None else name
-    return Evaluation(title, names, judgments.query_ids, values, given, judgments, coverage, warnings, seed)
+    values = compute(run.rankings, judgments.qrels, judgments.query_ids, names)
+    coverage = _coverage(run, judgments)
+    warnings = (*run.warnings, *_warnings(run, judgments, names, coverage))
+    return Evaluation(run.name, names, judgments.query_ids, values, run, judgments, coverage, warnings, seed)
 
 
 def _coverage(run: Run, judgments: Judgments) -> Coverage:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.errors import UsageError, WorkbenchError
+from workbench.errors import UsageError, WorkbenchError, some_of
 from workbench.evaluate.evaluation import Evaluation, wins
 from workbench.evaluate.measures import parse_measures
 from workbench.evaluate.statistics import SIGNIFICANT, Difference, paired_difference
@@ -121,10 +121,9 @@ def check(
     )
     if baseline is not None and left_out:
         some = [f"{i} ({text})" if text else i for i, text in left_out.items()]
-        shown = ", ".join(some[:_NAMED]) + (f" and {len(some) - _NAMED} more" if len(some) > _NAMED else "")
         notes = (
             f"{len(left_out)} of the baseline's {len(baseline.queries)} queries were not compared, because their judgments "
-            f"changed or their judged documents are gone: {shown}",
+            f"changed or their judged documents are gone: {some_of(some, _NAMED)}",
             *notes,
         )
     return Guard(tuple(differences), tuple(failures), tuple(fallen), notes, left_out)

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 
 from workbench.errors import UsageError
 
-DEFAULT_MEASURES: tuple[str, ...] = ("nDCG@10", "R@100", "RR", "P@10", "AP", "Judged@10")
 DEEPEST = 1000
 
 _PLAIN = re.compile(r"([A-Za-z_]\w*)(?:@([1-9]\d{0,8}))?", re.ASCII)
+_WORD = re.compile(r"(?:\([^)]*\)?|[^(,\s])+")
 _REMEDY = "Write it like nDCG@10, RR, R@100, P(rel=2)@5, AP, Success@10 or Judged@10"
 
 
@@ -80,7 +80,7 @@ def parse_measure(text: str) -> Any:
 
 def parse_measures(measures: str | Iterable[str]) -> tuple[str, ...]:
     """Names in their one spelling, each once, in the order given; a text is split at commas and spaces outside brackets."""
-    words = _split(measures) if isinstance(measures, str) else list(measures)
+    words = _WORD.findall(measures) if isinstance(measures, str) else list(measures)
     names = tuple(dict.fromkeys(str(parse_measure(word)) for word in words))
     if not names:
         raise UsageError("No measure is named", _REMEDY)
@@ -169,17 +169,6 @@ def _read(text: str) -> tuple[str, dict[str, Any], int | float | None]:
         reason = "it is not an expression" if isinstance(exc, SyntaxError) else str(exc)
         raise UsageError(f"The measure {text!r} cannot be read: {reason}", _REMEDY) from exc
     return node.id, parameters, cutoff
-
-
-def _split(text: str) -> list[str]:
-    words, depth = [""], 0
-    for character in text:
-        depth += {"(": 1, "{": 1, "[": 1, ")": -1, "}": -1, "]": -1}.get(character, 0)
-        if depth <= 0 and (character == "," or character.isspace()):
-            words.append("")
-        else:
-            words[-1] += character
-    return [w for w in words if w]
 
 
 Floats = NDArray[np.float64]

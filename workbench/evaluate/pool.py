@@ -23,7 +23,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from workbench.errors import QueryError, WorkbenchError
-from workbench.evaluate.run import Named, as_indexed, document_names, is_own, passage_keys, with_alike
+from workbench.evaluate.run import Named, as_indexed, document_key, is_own, passage_keys, with_alike
 from workbench.judgments.qrels import Judgments, Topic
 from workbench.plan.fields import FUSED, OFF, RETRIEVAL, base_of, encoder_of
 from workbench.plan.plan import Plan
@@ -241,9 +241,8 @@ class Pool:
     def _document(self, document_id: str, path: str) -> str:
         key = self._documents.get(document_id)
         if key is None:
-            names = document_names(Named(document_id, path))
-            known = self.judgments.document_keys
-            key = self._documents[document_id] = next((n for n in names if n in known), path or names[0])
+            key = document_key(Named(document_id, path), self.judgments.document_keys)
+            self._documents[document_id] = key
         return key
 
     @property

@@ -2,7 +2,7 @@
 
 Measures judge documents, a search returns chunks. Here chunks become documents: a document counts once, at the rank of its
 best chunk, so that a figure does not depend on how documents were cut. Judgments may name a document by its path, its id
-or its record's own id; whichever of a hit's names the judgments use is its key.
+or the part of a record's path after `#`; whichever of a hit's names the judgments use is its key.
 
 Where passages were judged, a chunk stands for every judged passage that it has (`inherits`), and each passage counts once, at
 the rank of the first chunk that has it. A chunk whose passages all counted before takes no place; one that has none stands
@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import JudgmentError, QueryError, UsageError
+from workbench.errors import JudgmentError, QueryError
 from workbench.judgments.formats import Draft, lines_of, one_spaced, spoken, words
 from workbench.judgments.qrels import JudgedPassage, Judgments, Topic, inherits
 from workbench.records import Progress, Span
@@ -40,21 +40,20 @@ if TYPE_CHECKING:
     from workbench.store.records import StoredRecords
     from workbench.store.types import Scope
 
-_RECORD_ID = "record_id"
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_NOWHERE = Span(0, 0)
 _TRIED = 200  # queries whose own documents are read, to decide whether queries are documents
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A candidate by the names of its document: no text is read to measure it."""
+    """A candidate by the names of its document: no text is read to measure it. `span`: Its characters, where passages may be
+    judged.
+    """
 
     document_id: str
     path: str
-    url: str = ""
-    metadata: Mapping[str, object] = field(default_factory=dict)
-    added: bool = False
-    span: Span | None = None
+    span: Span = _NOWHERE
     alike: tuple[Named, ...] = ()  # those of the same text that dedupe removed for it
 
 
@@ -64,7 +63,7 @@ class Run:
 
     Attributes:
         rankings: query id -> document keys, best first, each once.
-        latencies_ms: query id -> milliseconds, by the search's own clock where it has one; empty where not measured.
+        latencies_ms: query id -> milliseconds, by the search's own clock; empty where not measured.
         cut_at: Number of hits at which at least half of the answers ended, as a limit or a depth does; None where they
             ended at different numbers or had no more to give, or where it is not known.
     """
@@ -101,27 +100,19 @@ class Run:
         return target
 
 
-def document_names(hit: Any) -> tuple[str, ...]:
-    """The names by which judgments may know a hit's document, the most particular first.
-
-    The record's own id, the document id, the path, the part after `#` of a record's path, the url.
+def document_key(hit: Named, known: frozenset[str]) -> str:
+    """The name by which judgments know a hit's document: its id, its path, or the part after `#` of a record's path; else its
+    path.
     """
+    return next((name for name in _names(hit) if name in known), hit.path)
+
+
+def _names(hit: Named) -> tuple[str, ...]:
     record, _, own = hit.path.rpartition("#")
-    names = (str(hit.metadata.get(_RECORD_ID) or ""), hit.document_id, hit.path, own if record else "", hit.url)
-    return tuple(name for name in dict.fromkeys(names) if name)
+    return (hit.document_id, hit.path, *([own] if record else []))
 
 
-def document_keys(hits: Sequence[Any], known: frozenset[str]) -> tuple[str, ...]:
-    """Keys of the documents of hits, each once, at its best hit's place."""
-    keys: dict[str, None] = {}
-    for hit in hits:
-        if not hit.added:
-            names = document_names(hit)
-            keys[next((name for name in names if name in known), hit.path or names[0])] = None
-    return tuple(keys)
-
-
-def passage_keys(hits: Sequence[Any], passages: Sequence[JudgedPassage]) -> tuple[str, ...]:
+def passage_keys(hits: Sequence[Named], passages: Sequence[JudgedPassage]) -> tuple[str, ...]:
     """Keys of the judged passages that hits have, each once, at its best hit's place. `passages`: What was judged for the
     query. Where a hit has several they follow each other in the order of the document, and a judged document counts for a hit
     without a judged passage.
@@ -131,17 +122,9 @@ def passage_keys(hits: Sequence[Any], passages: Sequence[JudgedPassage]) -> tupl
         judged.setdefault(passage.document_id, []).append(passage)
     keys: dict[str, None] = {}
     for hit in hits:
-        if hit.added:
-            continue
-        span = getattr(hit, "span", None)
-        if not isinstance(span, Span):
-            raise UsageError(
-                "Passages were judged, and these hits do not say which characters they are",
-                "Measure with Corpus.evaluate, or judge documents: judgments.by_document()",
-            )
         own = judged.get(hit.document_id, [])
-        found = [p.key for p in own if p.span is not None and inherits(span, p.span)]
-        found = found or [p.key for p in own if p.span is None] or [f"{hit.path}#{span.start}-{span.end}"]
+        found = [p.key for p in own if p.span is not None and inherits(hit.span, p.span)]
+        found = found or [p.key for p in own if p.span is None] or [f"{hit.path}#{hit.span.start}-{hit.span.end}"]
         keys.update(dict.fromkeys(found))
     return tuple(keys)
 
@@ -160,26 +143,26 @@ def with_alike(own: Sequence[str], alike: Sequence[str], grades: Mapping[str, in
     return tuple(own) if not grades.keys().isdisjoint(own) else tuple(key for key in alike if key in grades)[:1]
 
 
-def judged_keys(hits: Sequence[Any], judgments: Judgments, query_id: str) -> tuple[str, ...]:
-    """Keys of what hits stand for in the judgments: of passages where passages were judged, else of documents."""
+def judged_keys(hits: Sequence[Named], judgments: Judgments, query_id: str) -> tuple[str, ...]:
+    """Keys of what hits stand for in the judgments, each once: of passages where passages were judged, else of documents."""
 
-    def keys(some: Sequence[Any]) -> tuple[str, ...]:
+    def keys(some: Sequence[Named]) -> tuple[str, ...]:
         if judgments.passages:
             return passage_keys(some, judgments.passages.get(query_id, ()))
-        return document_keys(some, judgments.document_keys)
+        return tuple(dict.fromkeys(document_key(hit, judgments.document_keys) for hit in some))
 
-    if not judgments.drop_identical_ids and not any(getattr(hit, "alike", ()) for hit in hits):
+    if not judgments.drop_identical_ids and not any(hit.alike for hit in hits):
         return keys(hits)
     found: dict[str, None] = {}
     for hit in hits:
-        group = [h for h in (hit, *getattr(hit, "alike", ())) if not is_own(judgments, query_id, h)]
+        group = [h for h in (hit, *hit.alike) if not is_own(judgments, query_id, h)]
         found.update(dict.fromkeys(with_alike(keys(group[:1]), keys(group[1:]), judgments.qrels[query_id])))
     return tuple(found)
 
 
-def is_own(judgments: Judgments, query_id: str, hit: Any) -> bool:
+def is_own(judgments: Judgments, query_id: str, hit: Named) -> bool:
     """Whether a hit is of the query's own document, which is left out."""
-    return bool(judgments.drop_identical_ids) and unicodedata.normalize("NFC", query_id) in document_names(hit)
+    return bool(judgments.drop_identical_ids) and unicodedata.normalize("NFC", query_id) in _names(hit)
 
 
 def as_indexed(judgments: Judgments, records: StoredRecords, scope: Scope) -> Judgments:
@@ -231,7 +214,7 @@ def named(result: SearchResult, positions: Ints | None = None) -> list[Named]:
 
 
 def make_run(
-    search: Callable[[Topic], Any],
+    search: Callable[[Topic], SearchResult],
     judgments: Judgments,
     *,
     name: str = "run",
@@ -244,8 +227,7 @@ def make_run(
     others go on. Every other error ends the run: a mean over what did not run is no result.
 
     Args:
-        search: Gives a SearchResult, whose whole fused list counts and not only the rows that it shows; or anything with
-            `hits`, best first, and if wanted `warnings` and `timings_ms`.
+        search: Searches; the whole fused list counts, and not only the rows that are shown.
         depth: Documents (or judged passages) of each ranking that are kept; None keeps all.
     """
     topics = [judgments.topic(query_id) for query_id in judgments.query_ids]
@@ -256,21 +238,16 @@ def make_run(
     lengths: list[int] = []
     begun = time.monotonic()
     for number, topic in enumerate(topics, 1):
-        started = time.perf_counter()
         try:
             answer = search(topic)
         except QueryError as exc:
             rankings[topic.query_id], failures[topic.query_id] = (), exc.message
         else:
-            taken = (time.perf_counter() - started) * 1000
-            own = getattr(answer, "timings_ms", None) or {}
-            latencies[topic.query_id] = float(own.get("total_ms", taken))
-            hits = answer.hits
-            if isinstance(answer, SearchResult):
-                hits = named(answer)
+            latencies[topic.query_id] = answer.timings_ms["total_ms"]
+            hits = named(answer)
             rankings[topic.query_id] = judged_keys(hits, judgments, topic.query_id)[:depth]
-            lengths.append(len(hits) if getattr(answer, "cut_by_depth", True) else 0)
-            warned.update(list(dict.fromkeys(map(str, getattr(answer, "warnings", ())))))
+            lengths.append(len(hits) if answer.cut_by_depth else 0)
+            warned.update(list(dict.fromkeys(answer.warnings)))
         if progress is not None:
             progress(Progress.since(begun, "evaluate", number, len(topics), topic.text))
     warnings = [f"{count} of {len(topics)} queries: {text}" for text, count in warned.items()]

@@ -263,32 +263,21 @@ class Sweep:
         differences = column - column[0]
         wins, losses = (np.count_nonzero(part > 1e-12, axis=1)[order] for part in (differences, -differences))
         p, adjusted = self._tests
-        fractions = {
+        columns = {
+            "rank": np.arange(1, len(order) + 1),
+            "plan": [str(self.plans[n]) for n in order],
+            "changes": [self.changes(n) for n in order],
             "mean": means[order],
             "low": [low for low, _ in ends],
             "high": [high for _, high in ends],
             "difference": means[order] - means[0],
+            "wins": wins,
+            "losses": losses,
+            "ties": len(self.query_ids) - wins - losses,
             "p": [float(p[n - 1]) if n else None for n in order],
             "p_holm": [float(adjusted[n - 1]) if n else None for n in order],
         }
-        made = {name: pl.Series(values, dtype=pl.Float64) for name, values in fractions.items()}
-        counts = {"wins": wins, "losses": losses, "ties": len(self.query_ids) - wins - losses}
-        texts = {"plan": [str(self.plans[n]) for n in order], "changes": [self.changes(n) for n in order]}
-        columns = (
-            "rank",
-            "plan",
-            "changes",
-            "mean",
-            "low",
-            "high",
-            "difference",
-            "wins",
-            "losses",
-            "ties",
-            "p",
-            "p_holm",
-        )
-        return pl.DataFrame({"rank": np.arange(1, len(order) + 1), **texts, **counts, **made}).select(columns)
+        return pl.DataFrame(columns, schema_overrides=dict.fromkeys(("low", "high", "p", "p_holm"), pl.Float64))
 
     @cached_property
     def _tests(self) -> tuple[Floats, Floats]:

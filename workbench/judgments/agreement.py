@@ -14,11 +14,10 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from workbench.errors import UsageError, counted
 from workbench.judgments.log import KNOWN_ITEM, MACHINE
-
-WEIGHTS = ("none", "linear", "quadratic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +52,18 @@ class Agreement:
         return f"{said}: {self.method}'s kappa {self.kappa:.2f} ({word})"
 
 
-def cohen(first: Sequence[int], second: Sequence[int], weights: str = "none") -> float:
-    """Cohen's kappa of two judges. Returns at most 1; NaN for no items, or where both used one and the same grade only."""
-    if len(first) != len(second):
-        raise UsageError(f"One judge graded {len(first)} items, the other {len(second)}", "Give the same items")
-    if weights not in WEIGHTS:
-        raise UsageError(f"There are no weights {weights!r}", "Use " + ", ".join(WEIGHTS))
-    n = len(first)
-    if not n:
-        return math.nan
-    observed = math.fsum(_cost(a, b, weights) for a, b in zip(first, second, strict=True)) / n
-    left, right = Counter(first), Counter(second)
-    expected = math.fsum(_cost(a, b, weights) * x * y for a, x in left.items() for b, y in right.items()) / n**2
-    return 1.0 - observed / expected if expected else math.nan
+def cohen(first: Sequence[int], second: Sequence[int], *, quadratic: bool = False) -> float:
+    """Cohen's kappa of two judges on the same items; `quadratic`: a difference costs its square. Returns at most 1; NaN for no
+    items, or where both used one and the same grade only.
+    """
+
+    def cost(a: int, b: int) -> int:
+        return (a - b) ** 2 if quadratic else int(a != b)
+
+    observed = sum(cost(a, b) for a, b in zip(first, second, strict=True))
+    pairs = product(Counter(first).items(), Counter(second).items())
+    expected = sum(cost(a, b) * x * y for (a, x), (b, y) in pairs)
+    return 1.0 - observed * len(first) / expected if expected else math.nan
 
 
 def fleiss(items: Sequence[Sequence[int]]) -> float:
@@ -101,7 +99,9 @@ def agreement(items: Sequence[Mapping[str, int]], judges: Sequence[str] | None =
     if len(names) > 2:
         return Agreement(names, len(kept), observed(kept), fleiss(kept), math.nan, "Fleiss")
     first, second = [g[0] for g in kept], [g[1] for g in kept]
-    return Agreement(names, len(kept), observed(kept), cohen(first, second), cohen(first, second, "quadratic"), "Cohen")
+    return Agreement(
+        names, len(kept), observed(kept), cohen(first, second), cohen(first, second, quadratic=True), "Cohen"
+    )
 
 
 def with_people(items: Sequence[dict[str, int]], judge: str) -> Agreement | None:
@@ -114,9 +114,3 @@ def with_people(items: Sequence[dict[str, int]], judge: str) -> Agreement | None
         if people and judge in grades:
             both.append({judge: grades[judge], "people": people[(len(people) - 1) // 2]})
     return agreement(both, [judge, "people"]) if both else None
-
-
-def _cost(a: int, b: int, weights: str) -> float:
-    if weights == "none":
-        return float(a != b)
-    return float(abs(a - b) if weights == "linear" else (a - b) ** 2)

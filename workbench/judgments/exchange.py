@@ -145,24 +145,17 @@ def import_judgments(
         name: The set; None is the file's or folder's name.
         judge: Whose judgments they are, where the file does not say; None is `imported`.
     """
+    who = judge or IMPORTED
     with unpacked(Path(path)) as source:
-        return _import(
-            judging, source, name or (Path(path).stem if source != Path(path) else None), judge, split, topics
-        )
-
-
-def _import(
-    judging: Judging, source: Path, name: str | None, judge: str | None, split: str | None, topics: str | Path | None
-) -> Imported:
-    own = _read_own(source, judge or IMPORTED) if source.suffix.lower() in formats.TABLES and source.is_file() else None
-    if own is None:
-        loaded = load_judgments(source, split=split, topics=topics)
-        queries = [Query(t.query_id, t.text, t.keywords) for t in loaded.topics.values()]
-        rows = [_Row(i, d, g, judge or IMPORTED) for i, found in loaded.qrels.items() for d, g in found.items()]
-        title = loaded.name
-    else:
-        (queries, rows), title = own, source.stem
-    return _write(judging, name or title, queries, rows)
+        own = _read_own(source, who) if source.suffix.lower() in formats.TABLES and source.is_file() else None
+        if own is None:
+            loaded = load_judgments(source, split=split, topics=topics)
+            queries = [Query(t.query_id, t.text, t.keywords) for t in loaded.topics.values()]
+            rows = [_Row(i, d, g, who) for i, found in loaded.qrels.items() for d, g in found.items()]
+            title = loaded.name
+        else:
+            (queries, rows), title = own, source.stem
+        return _write(judging, name or (title if source == Path(path) else Path(path).stem), queries, rows)
 
 
 @contextmanager

@@ -12,18 +12,15 @@ the newest grade of a passage counts, of several judges the median, of an even n
 
 from __future__ import annotations
 
-import getpass
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from cachetools import LRUCache
 
-from workbench import settings
 from workbench.errors import JudgmentError
 from workbench.judgments.agreement import with_people
 from workbench.judgments.formats import words
@@ -31,7 +28,8 @@ from workbench.judgments.log import MACHINE, Anchor, Judgment, JudgmentLog, find
 from workbench.judgments.qrels import JudgedPassage, Judgments, inherits
 from workbench.judgments.query_sets import SEARCH, Query, QuerySet, QuerySets, checked
 from workbench.records import Document, Granularity, Principal, Span
-from workbench.saved.database import Database, open_database
+from workbench.saved.database import Database
+from workbench.settings import login
 from workbench.store.access.visibility import Access, Policy, SeeAll, visible
 from workbench.store.records import StoredRecords
 from workbench.store.types import Scope
@@ -43,30 +41,14 @@ _overviews: LRUCache[tuple[object, ...], tuple[QuerySet, ...]] = LRUCache(16)
 _lock = threading.Lock()
 
 
-def judge_name() -> str:
-    """Who judges on this machine: the setting `user`, else the login name."""
-    named = str(settings.get("user")).strip()
-    if named:
-        return named
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        return "somebody"
-
-
-def judging_of(
-    corpus: str | Path, records: StoredRecords, principal: Principal | None, policy: Policy | None
-) -> Judging:
-    """Judging on the corpus of a folder."""
-    return Judging(open_database(corpus), records, principal, policy)
-
-
 class Judging:
     """Query sets and judgments of one open corpus. Safe from several threads.
 
     Args:
         principal: Who asks; None is the local owner.
-        judge: Who judges, where a call does not say; None is `judge_name()`.
+
+    Attributes:
+        judge: Who judges, where a call does not say.
     """
 
     def __init__(
@@ -75,13 +57,12 @@ class Judging:
         records: StoredRecords,
         principal: Principal | None = None,
         policy: Policy | None = None,
-        judge: str | None = None,
     ) -> None:
         self.principal = principal
         self.tenant = None if principal is None else principal.tenant
         self.sets = QuerySets(database, self.tenant)
         self.log = JudgmentLog(self.sets)
-        self.judge = judge or judge_name()
+        self.judge = login() or "somebody"
         self.records = records
         self._policy: Policy = policy or SeeAll()
 

@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.assist.endpoint import JUDGING, Endpoint, judging_data, read_grades
+from workbench.assist.endpoint import JUDGING, Endpoint, read_grades, scoring_data
 from workbench.errors import AssistError, PlanError, QueryError, UsageError
 from workbench.judgments.judging import Judging
 from workbench.judgments.log import MACHINE, same_passage
@@ -155,7 +155,6 @@ def judge_by_machine(
     pool: Pool,
     *,
     progress: Callable[[Progress], None] | None = None,
-    stop: Callable[[], bool] | None = None,
 ) -> MachineReport:
     """Let a model grade the candidates of a pool that it has not graded yet; each grade is kept as it comes."""
     judge = MACHINE + model.model
@@ -169,7 +168,7 @@ def judge_by_machine(
         before += len(candidates) - len(open_ones)
         for start in range(0, len(open_ones), BATCH):
             batch = open_ones[start : start + BATCH]
-            if in_a_row >= GIVE_UP or (stop is not None and stop()):
+            if in_a_row >= GIVE_UP:
                 break
             asked_about += len(batch)
             try:
@@ -194,4 +193,4 @@ def _ask(judging: Judging, model: Endpoint, query: Query, batch: Sequence[Candid
     if len(rows) != len(batch):
         raise AssistError("The corpus has changed since the passages were collected", "Collect them again")
     texts = [row.chunk.text for row in rows]
-    return read_grades(model.ask(JUDGING, judging_data(query.text, texts)), len(texts), model.model)
+    return read_grades(model.ask(JUDGING, scoring_data(query.text, texts)), len(texts), model.model)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from workbench.errors import counted, one_line
+from workbench.errors import counted, one_line, some_of
 from workbench.records import EncoderIdentity, Passage, Unavailable, found_by
 from workbench.retrieve.remedies import Way
 from workbench.retrieve.standing import SourceStanding
@@ -386,11 +386,11 @@ def _mark(texts: Iterable[str]) -> str:
 
 
 def _with_rest(
-    answer: SearchAnswer | GrepAnswer, heads: list[str], quoted: list[list[str]], most: int = 10
+    answer: SearchAnswer | GrepAnswer, heads: list[str], quoted: list[list[str]]
 ) -> tuple[list[str], list[list[str]]]:
     if not answer.more:
         return heads, quoted
-    return [*heads, f"{answer.more}."], [*quoted, [f"cite | {one_line(c)}" for c in answer.omitted[:most]]]
+    return [*heads, f"{answer.more}."], [*quoted, [f"cite | {one_line(c)}" for c in answer.omitted[:10]]]
 
 
 def _rank(hit: HitAnswer) -> str:
@@ -408,9 +408,8 @@ def _about(hit: HitAnswer) -> list[str]:
     return [*said, *([f"url | {one_line(hit.url)}"] if hit.url else [])]
 
 
-def _also(copies: Sequence[str], most: int = 5) -> str:
-    more = f" and {len(copies) - most:,} more" if len(copies) > most else ""
-    return f" · the same text in {', '.join(map(one_line, copies[:most]))}{more}" if copies else ""
+def _also(copies: Sequence[str]) -> str:
+    return f" · the same text in {some_of(list(map(one_line, copies)), 5)}" if copies else ""
 
 
 def _numbered(passage: _Cited) -> str:

@@ -105,12 +105,8 @@ class CorpusTools:
     """
 
     def __init__(self, corpus: Callable[[], Corpus], plan: Plan) -> None:
-        self._opened, self._plan = corpus, plan
+        self._corpus, self._plan = corpus, plan
         self._allowed = explicit_roots()
-
-    @property
-    def _corpus(self) -> Corpus:
-        return self._opened()
 
     @_answering
     def hybrid_search(
@@ -141,7 +137,7 @@ class CorpusTools:
         return self._searched(
             form,
             (max_characters, max_passages),
-            lambda: self._corpus.search(
+            lambda: self._corpus().search(
                 semantic_query,
                 keywords=exact_keywords or None,
                 context=editor_text or None,
@@ -179,7 +175,7 @@ class CorpusTools:
         return self._searched(
             form,
             (max_characters, max_passages),
-            lambda: self._corpus.search(query, mode="vector", plan=chosen, filters=filters or None, limit=limit),
+            lambda: self._corpus().search(query, mode="vector", plan=chosen, filters=filters or None, limit=limit),
         )
 
     @_answering
@@ -203,7 +199,7 @@ class CorpusTools:
     ) -> Annotated[CallToolResult, GrepAnswer]:
         """Find lines by exact text or regular expression, each with the lines around it; near matches share a passage."""
         asked = _patterns(query, patterns, regex)
-        passages = self._corpus.grep(
+        passages = self._corpus().grep(
             asked, context=context, regex=regex, case=case, word=word, filters=filter_text(filters), limit=limit
         )
         answer = answers.grep_answer(asked, regex, passages, limit)
@@ -222,7 +218,7 @@ class CorpusTools:
         """Say why a document is in a hybrid search's result or not: its rank and score in each source, word by word, the step
         that dropped it, and the settings that bring it in.
         """
-        corpus, keywords = self._corpus, exact_keywords or None
+        corpus, keywords = self._corpus(), exact_keywords or None
         result = corpus.search(query, keywords=keywords, plan=self._chosen(plan), filters=filters or None)
         answer = answers.explain_answer(corpus.explain(result, path, every=True))
         return _result(answer, answers.explain_text(answer))
@@ -237,7 +233,7 @@ class CorpusTools:
     ) -> Annotated[CallToolResult, ExamplesAnswer]:
         """Find worked examples: code with a line on what it is, from example documents and sections called Examples."""
         chosen = self._chosen(plan) if plan.strip() else "pages"
-        answer = answers.examples_answer(self._corpus.search_examples(query, editor_text or None, limit, chosen))
+        answer = answers.examples_answer(self._corpus().search_examples(query, editor_text or None, limit, chosen))
         return _result(answer, answers.examples_text(answer))
 
     @_answering
@@ -248,7 +244,7 @@ class CorpusTools:
         end_line: Annotated[int | None, Field(ge=1, description="Last line; empty: to the end.")] = None,
     ) -> Annotated[CallToolResult, FileAnswer]:
         """Read a document whole, what a citation names, or some lines. Only of the corpus and of the allowed folders."""
-        found = find_cited(self._corpus.engine, self._corpus.principal, path, "", self._allowed)
+        found = find_cited(self._corpus().engine, self._corpus().principal, path, "", self._allowed)
         if not found.found:
             return CallToolResult(content=[TextContent(type="text", text=sentence(found.text))], is_error=True)
         if end_line is not None and end_line < start_line:
@@ -263,7 +259,7 @@ class CorpusTools:
     @_answering
     def corpus_info(self) -> Annotated[CallToolResult, InfoAnswer]:
         """Say what may be searched: how many documents, of which types and collections, with which encoder and plan."""
-        info, who = self._corpus.info(), self._corpus.principal
+        info, who = self._corpus().info(), self._corpus().principal
         answer = InfoAnswer.model_validate(
             {
                 "status": ", ".join(counted(info[n], n[:-1]) for n in ("documents", "records", "bytes")),
@@ -286,7 +282,7 @@ class CorpusTools:
         created_at: Annotated[_Text, Field(description="Since when, ISO 8601. Empty: now.")] = "",
     ) -> Annotated[CallToolResult, MemoriesAnswer]:
         """Keep a memory; searches find it with include_memory."""
-        made = self._corpus.remember(memory_text, id=memory_id or None, created_at=created_at or None)
+        made = self._corpus().remember(memory_text, id=memory_id or None, created_at=created_at or None)
         return self._remembered("Kept 1 memory", {made})
 
     @_answering
@@ -294,7 +290,7 @@ class CorpusTools:
         self, memory_id: Annotated[_Text, Field(description="The memory's id.")]
     ) -> Annotated[CallToolResult, MemoriesAnswer]:
         """Remove a memory."""
-        self._corpus.forget(memory_id)
+        self._corpus().forget(memory_id)
         return self._remembered("Removed 1 memory", set())
 
     @_answering
@@ -305,7 +301,7 @@ class CorpusTools:
         return self._remembered("", None, limit)
 
     def _remembered(self, status: str, ids: set[str] | None, limit: int = 1) -> CallToolResult:
-        found = self._corpus.memories().iter_rows(named=True)
+        found = self._corpus().memories().iter_rows(named=True)
         chosen = [row for row in found if ids is None or row["id"] in ids][:limit]
         made = [
             MemoryAnswer(id=m["id"], created_at=m["created_at"].isoformat() if m["created_at"] else "", text=m["text"])

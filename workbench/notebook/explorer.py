@@ -62,6 +62,7 @@ class Explorer:
         live: LiveMeasure | None, questions: Sequence[str],
     ) -> None:  # fmt: skip
         import ipywidgets
+        import plotly.graph_objects as go
 
         self.corpus, self.start, self.plan, self.live = corpus, start, start, live
         self._settings, self._search = tuple(settings), dict(search)
@@ -89,7 +90,8 @@ class Explorer:
         self._controls: list[Control] = []
         self._left = ipywidgets.VBox(layout=layout(flex="0 0 auto"))
         self._lay_controls()
-        self.figure = _canvas(self._drawn())
+        self.figure = go.FigureWidget(self._drawn())
+        self.figure._config = {"displayModeBar": False, "responsive": True}
         shown = [self._head, self._again, self._bar, self._alert, self.figure, self._list, self._words]
         wrapped = layout(flex_flow="row wrap")
         right = ipywidgets.VBox(shown, layout=layout(flex="1 1 32rem", min_width="0"))
@@ -426,15 +428,6 @@ def fields_for(names: Sequence[str], plan: Plan) -> tuple[str, ...]:
 
 def controls_for(names: Sequence[str], plan: Plan, moved: Moved) -> list[Control]:
     return [Control(name, _SLOTS[plan_fields.locate(name)[0].name], plan, moved) for name in fields_for(names, plan)]
-
-
-def _canvas(figure: Any) -> Any:
-    """A plotly FigureWidget that `_redraw` changes."""
-    import plotly.graph_objects as go
-
-    widget = go.FigureWidget(figure)
-    widget._config = {"displayModeBar": False, "responsive": True}
-    return widget
 
 
 def _redraw(widget: Any, figure: Any) -> None:

@@ -6,11 +6,9 @@ another collection never name the same record, and may still answer alike.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
@@ -77,49 +75,6 @@ def _measures() -> dict[str, Any]:
     return {"shared": pl.Int64, "jaccard": pl.Float64, "rbo": pl.Float64}
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A query of a list, with keywords for grep where the list gives some."""
-
-    text: str
-    keywords: str | None = None
-
-
-def read_queries(path: Path | str) -> tuple[Asked, ...]:
-    """Queries from a file: one a line, or JSON lines with `text` and if wanted `keywords` (a judgments' queries.jsonl).
-
-    Raises UsageError: The file cannot be read, has no queries, or has a line that is not what its name says.
-    """
-    file = Path(path)
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as exc:
-        raise UsageError(
-            f"The queries in {file} cannot be read: {exc}", "Give a text file with one query a line"
-        ) from exc
-    asked = []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            asked.append(_record(file, number, line) if file.suffix == ".jsonl" else Asked(line.strip()))
-    if not asked:
-        raise UsageError(f"{file} has no queries", "Write one query a line")
-    return tuple(asked)
-
-
-def _record(file: Path, number: int, line: str) -> Asked:
-    try:
-        record = json.loads(line)
-        text, keywords = record["text"], record.get("keywords")
-        if not (isinstance(text, str) and text.strip() and (keywords is None or isinstance(keywords, str))):
-            raise TypeError("text")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
-        raise UsageError(
-            f"Line {number} of {file} is not a query",
-            'Write {"text": "...", "keywords": "..."}, or a file with another ending',
-        ) from exc
-    return Asked(text.strip(), keywords)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ManyComparisons:
     """The same plans on many queries; the first plan is the one that the others are held against.
@@ -166,19 +121,22 @@ class ManyComparisons:
 
 
 def compare_many(
-    compare: Callable[..., Comparison], queries: Sequence[Asked], plans: Sequence[object], **options: object
+    compare: Callable[..., Comparison],
+    queries: Sequence[tuple[str, str | None]],
+    plans: Sequence[object],
+    **options: object,
 ) -> ManyComparisons:
     """Run many queries under the same plans.
 
     Args:
         compare: Compares one query, as `Corpus.compare` does.
-        queries: The queries.
+        queries: Their texts, each with keywords for grep or None.
         plans: Plans or their text forms, the first one to hold the others against; each once.
         **options: What else `compare` takes, such as filters and limit.
 
     Raises UsageError: No queries, or a plan given twice.
     """
-    made = [compare(asked.text, plans, keywords=asked.keywords, **options) for asked in queries]
+    made = [compare(text, plans, keywords=keywords, **options) for text, keywords in queries]
     if not made:
         raise UsageError("There are no queries", "Give at least one")
     names = made[0].names

@@ -8,7 +8,7 @@ A module that keeps something here declares a `Group` of tables with its own mig
 
     JOBS = Group("jobs", ("CREATE TABLE jobs (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT",))
 
-    database = open_database(corpus.path)
+    database = Database(corpus.path)
     with database.writing(JOBS) as db:            # one transaction: all of it, or nothing
         db.execute("INSERT INTO jobs (name) VALUES (?)", (name,))
     rows = database.rows(JOBS, "SELECT * FROM jobs")
@@ -63,7 +63,7 @@ def time_of(seconds: float) -> datetime:
 
 
 class Database:
-    """The database of one corpus folder. Safe from several threads and processes. Use `open_database`."""
+    """The database of one corpus folder. Safe from several threads and processes; opens no file until it is used."""
 
     def __init__(self, corpus: str | Path, busy_seconds: float = BUSY_SECONDS) -> None:
         self.corpus = Path(corpus).absolute()
@@ -177,11 +177,6 @@ class Database:
                 f"{self.path} is damaged: {exc}",
                 f"Run `workbench doctor --repair --corpus {shlex.quote(str(corpus))}`: it saves what can be read",
             ) from exc
-
-
-def open_database(corpus: str | Path) -> Database:
-    """The database of a corpus folder. Opens no file until it is used."""
-    return Database(corpus)
 
 
 # --- damage --------------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import CorpusError, WorkbenchError
 from workbench.records import FileStatus, IndexReport, Principal
-from workbench.saved.database import Database, Group, now, open_database, time_of
+from workbench.saved.database import Database, Group, now, time_of
 from workbench.store import locks
 from workbench.store.access.visibility import Policy, SeeAll, may_know
 from workbench.store.records import StoredRecords
@@ -162,7 +162,7 @@ def recording(
     corpus: Path, kind: str, paths: Sequence[str], collections: Sequence[str], access: Mapping[str, Collection[str]]
 ) -> Iterator[Recorder]:
     """Keep a job for one run: queued at once, failed by whatever error leaves the block; the rest is for the run to say."""
-    database, lock = open_database(corpus), None
+    database, lock = Database(corpus), None
     try:
         folder = corpus / FOLDER
         folder.mkdir(exist_ok=True)
@@ -221,7 +221,7 @@ def _lives(path: Path) -> bool:
 
 def list_jobs(corpus: Path) -> list[Job]:
     """Every job, the newest first; those whose process died as failed. Writes nothing. Raises CorpusError, CorpusDamaged."""
-    database, folder = open_database(corpus), corpus / FOLDER
+    database, folder = Database(corpus), corpus / FOLDER
     rows = database.rows(JOBS, "SELECT * FROM jobs ORDER BY number DESC")
     dead = {row["number"] for row in rows if row["state"] in _OPEN and not _lives(folder / row["lock"])}
     if dead:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.plan.plan import recorded_text
 from workbench.plan.presets import EDITION
 from workbench.records import Principal, principal_key
-from workbench.saved.database import Group, now, open_database, time_of
+from workbench.saved.database import Database, Group, now, time_of
 from workbench.store.access.visibility import Policy, policy_digest
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def keep(
         figures = {m: (mean, low, high) for m, mean, low, high, _ in e.frame().iter_rows()}
         judged = (e.judgments.name, e.judgments.given_digest, filters or "", len(e.query_ids))
         rows.append((viewer, at, kind, generation, e.name, EDITION, *judged, json.dumps(figures)))
-    with open_database(corpus).writing(MEASURED) as db:
+    with Database(corpus).writing(MEASURED) as db:
         db.executemany(
             "INSERT INTO measured_runs (viewer, at, kind, generation, plan, edition, judgments, digest, filters, queries,"
             " figures) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -62,7 +62,7 @@ def measured(corpus: Path, viewer: str) -> pl.DataFrame:
 
     rows, before = [], dict[str, str]()
     sql = "SELECT * FROM measured_runs WHERE viewer = ? ORDER BY at, number"
-    for row in open_database(corpus).rows(MEASURED, sql, (viewer,)):
+    for row in Database(corpus).rows(MEASURED, sql, (viewer,)):
         changed = before.setdefault(row["judgments"], row["digest"]) != row["digest"]
         before[row["judgments"]] = row["digest"]
         plan = recorded_text(row["plan"], row["edition"])

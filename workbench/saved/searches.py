@@ -20,7 +20,7 @@ from typing import Any
 from workbench.errors import UsageError
 from workbench.plan.plan import recorded_text
 from workbench.plan.presets import EDITION
-from workbench.saved.database import Group, now, open_database
+from workbench.saved.database import Database, Group, now
 
 MOST_HISTORY = 1_000
 LONGEST_NAME = 200
@@ -108,7 +108,7 @@ class Searches:
     """
 
     def __init__(self, corpus: str | Path, owner: str) -> None:
-        self._database = open_database(corpus)
+        self._database = Database(corpus)
         self.owner = owner
 
     # --- searches and plans --------------------------------------------------------------------------------------------

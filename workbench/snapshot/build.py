@@ -10,7 +10,6 @@ count documents that the audience may not know of; ranks and scores stay as they
 
 from __future__ import annotations
 
-import getpass
 import importlib.metadata
 import json
 import platform
@@ -21,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench import settings
 from workbench.errors import PrincipalRequired, UsageError
 from workbench.evaluate.evaluation import Evaluation
 from workbench.evaluate.statistics import finite
@@ -33,12 +31,12 @@ from workbench.ranking.cutting import to_distance
 from workbench.records import FEEDBACK, EncoderIdentity, Hit, Principal
 from workbench.retrieve.compare import Comparison
 from workbench.retrieve.result import SearchResult
+from workbench.settings import login
 from workbench.snapshot.schema import (
     EVALUATION_TABLES,
     PLANS,
     SEARCH_TABLES,
     About,
-    Audience,
     Content,
     Origin,
     Passages,
@@ -141,19 +139,8 @@ def about(engine: Engine, scope: Scope, principal: Principal | None, note: str, 
     created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     policy = policy_digest(getattr(engine, "policy", None))
     return About(
-        created, clean(maker() if by is None else by), clean(note), principal, origin, packages(), policy=policy
+        created, clean(login() if by is None else by), clean(note), principal, origin, packages(), policy=policy
     )
-
-
-def maker() -> str:
-    """Who makes snapshots here: the setting `user`, else the login name, else nobody."""
-    named = str(settings.get("user"))
-    if named:
-        return named
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        return ""
 
 
 def packages() -> dict[str, str]:
@@ -242,28 +229,21 @@ def _candidates(number: int, result: SearchResult, rows: Rows) -> None:
         place = (number, position + 1, ranks.get(position), position in shown, None if better is None else better + 1)
         chunk = (made.chunk_ids[row], made.document_ids[row], clean(made.paths[row]))
         lines = (int(made.start_lines[row]), int(made.end_lines[row]), bool(made.whole[row]))
-        score = (
-            str(fused.labels[position]),
-            float(fused.scores[position]),
-            finite(result.outcome.rerank.get(position)),
-        )
-        rows["candidates"].append((*place, *chunk, *lines, *score))
-        for column in outcome.candidates.columns:
-            added, counted = fused.contributions.get(column.source), fused.ranks.get(column.source)
-            contribution = 0.0 if added is None else float(added[position])
-            rank = 0 if counted is None else int(counted[position])
-            if not rank and contribution == 0.0:
-                continue
-            # For a document, the record whose rank counted is not always the one that is shown.
-            record, far = int(fused.records[column.source][position]) if rank else -1, None
-            if rank and plan_fields.base_of(column.source) == "vector":
-                far = float(to_distance(column.score[record], metric))
-            raw = float(column.counting[record]) if rank else None
-            evidence = (column.source, rank or None, finite(raw), finite(far), contribution)
-            rows["sources"].append((number, position + 1, *evidence))
-        if FEEDBACK in fused.contributions:
-            fed = float(fused.contributions[FEEDBACK][position])
-            rows["sources"].append((number, position + 1, FEEDBACK, None, None, None, fed))
+        label, score = str(fused.labels[position]), float(fused.scores[position])
+        rows["candidates"].append((*place, *chunk, *lines, label, score, finite(outcome.rerank.get(position))))
+        evidence = fused.evidence(position)
+        for source, added in fused.contributions.items():
+            rank, record = evidence.get(source, (None, -1))
+            raw = far = None
+            if rank is not None:
+                # For a document, the record whose rank counted is not always the one that is shown.
+                column = outcome.candidates.column(source)
+                raw = float(column.counting[record])
+                if plan_fields.base_of(source) == "vector":
+                    far = float(to_distance(column.score[record], metric))
+            if rank or added[position] or source == FEEDBACK:
+                said = (source, rank, finite(raw), finite(far), float(added[position]))
+                rows["sources"].append((number, position + 1, *said))
 
 
 def _passage(number: int, at: int, hit: Hit, places: Mapping[str, int]) -> tuple[Any, ...]:
@@ -398,9 +378,7 @@ def for_audience(
             "Name the audience: tenant and roles",
         )
     seen = {k: visible(k, principal, policy or SeeAll()) for k in dict.fromkeys(kinds)}
-    about = replace(
-        about, audience=Audience(*((None, ()) if principal is None else (principal.tenant, principal.roles)))
-    )
+    about = replace(about, audience=principal or Principal())
     pairs = zip(kinds, listed["document_id"], strict=True)
     kept = listed.filter(pl.Series([seen[k] and (shown is None or i in shown) for k, i in pairs], dtype=pl.Boolean))
     # A row whose document the list does not name belongs to nobody.

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from workbench.errors import UsageError, counted
+from workbench.errors import UsageError, counted, some_of
 from workbench.evaluate.statistics import paired_difference
 from workbench.plan import fields as plan_fields
 from workbench.ranking.agreement import jaccard, overlap, rbo
-from workbench.records import Principal
-from workbench.snapshot.schema import Content, SavedSearch, name_of_row
+from workbench.snapshot.schema import Content, SavedSearch, name_of_row, who
 
 if TYPE_CHECKING:
     import polars
@@ -93,15 +92,7 @@ class Changes:
         """How many documents came, changed and went, with the first names."""
         for kind, found in self.kinds.items():
             if found:
-                names = list(found.values())
-                more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-                yield f"{counted(len(names), 'document')} {kind} ({', '.join(names[:_NAMED])}{more})"
-
-
-def who(principal: Principal | None) -> str:
-    if principal is None:
-        return "the local owner"
-    return f"tenant {principal.tenant or 'none'} with roles {', '.join(principal.roles) or 'none'}"
+                yield f"{counted(len(found), 'document')} {kind} ({some_of(list(found.values()), _NAMED)})"
 
 
 def changed_documents(first: Snapshot, second: Snapshot) -> Changes:
@@ -471,12 +462,3 @@ def _of_corpora(changes: Changes, first: Snapshot, second: Snapshot) -> Iterator
         yield f"another encoder ({'; then '.join(encoders)})"
     if first.about.principal != second.about.principal:
         yield f"searched as somebody else ({who(first.about.principal)}; then {who(second.about.principal)})"
-
-
-def diff(snapshots: Sequence[Snapshot]) -> SnapshotDiff:
-    """See `Snapshot.diff`. Raises UsageError for fewer than two snapshots, or more than there are letters."""
-    if len(snapshots) < 2:
-        raise UsageError("There is nothing to compare with", "Pass another snapshot")
-    if len(snapshots) > len(LETTERS):
-        raise UsageError(f"{len(snapshots)} snapshots are too many to compare", f"Compare at most {len(LETTERS)}")
-    return SnapshotDiff(tuple(snapshots))

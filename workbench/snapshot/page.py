@@ -31,7 +31,7 @@ from workbench.evaluate.statistics import significant
 from workbench.markup import attribute, excerpt, marked, visible
 from workbench.records import FEEDBACK, Label
 from workbench.snapshot.boards import boards_of
-from workbench.snapshot.schema import About, Content, Passages, SavedSearch, name_of_row, placed, spans
+from workbench.snapshot.schema import About, Content, Passages, SavedSearch, name_of_row, placed, spans, who
 
 MOST_BYTES = 7_900_000
 PLACES, BEST = 20, 15
@@ -144,13 +144,12 @@ def _lead(about: About, content: Content) -> str:
 
 def summary(about: About, content: Content) -> str:
     origin = about.origin
-    who = "the local owner" if about.principal is None else _principal(about.principal.tenant, about.principal.roles)
     models = dict.fromkeys(name for search in content.searches for name in search.models)
     records = f" in {origin.records:,} passages" if origin.records else ""
     rows = [
         ("Made", f"{about.when}{f' by {about.by}' if about.by else ''}"),
         ("Holds", holds(content)),
-        ("Searched as", who),
+        ("Searched as", who(about.principal)),
         ("Corpus", f"generation {origin.generation}, digest {origin.digest}, {origin.documents:,} documents{records}"),
         *(("Encoder", f"{e.name}, weights {e.digest[:16]}, {e.runtime}, {e.dim} dimensions") for e in origin.encoders),
         *(("Model", f"{name}, which only verifying loads, when it is allowed to") for name in models),
@@ -160,15 +159,11 @@ def summary(about: About, content: Content) -> str:
         gone = "replaced by citations" if about.passages is Passages.REDACTED else "left out, with all paths"
         rows.append(("Passages", gone))
     if about.audience is not None:
-        rows.append(("Cut for", _principal(about.audience.tenant, about.audience.roles)))
+        rows.append(("Cut for", who(about.audience)))
     rest = about.note.strip().partition("\n")[2].strip()  # its first line is the title
     note = f'<p class="note"><bdi>{visible(rest)}</bdi></p>\n' if rest else ""
     omitted = f'<p class="warning">{OMITTED}.</p>\n' if about.omitted else ""
     return note + _facts(rows) + omitted
-
-
-def _principal(tenant: str | None, roles: tuple[str, ...]) -> str:
-    return f"{'tenant ' + tenant if tenant is not None else 'no tenant'}, {'roles ' + ', '.join(roles) if roles else 'no roles'}"
 
 
 def _contents(content: Content, boards: Sequence[Leaderboard]) -> str:

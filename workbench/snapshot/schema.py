@@ -58,14 +58,6 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Audience:
-    """For whom a snapshot was cut."""
-
-    tenant: str | None
-    roles: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class About:
     """Where a snapshot comes from, and what was left out of it.
 
@@ -90,7 +82,7 @@ class About:
     origin: Origin
     packages: Mapping[str, str]
     passages: Passages = Passages.SHOWN
-    audience: Audience | None = None
+    audience: Principal | None = None
     policy: str = ""
     omitted: bool = False
 
@@ -321,6 +313,12 @@ def of_this_edition(content: Content, about: About) -> Content:
 # --- rows as the records that pictures, pages and exports read ------------------------------------------------------------
 
 
+def who(principal: Principal | None) -> str:
+    if principal is None:
+        return "the local owner"
+    return f"tenant {principal.tenant or 'none'} with roles {', '.join(principal.roles) or 'none'}"
+
+
 def name_of_row(row: Mapping[str, Any]) -> str:
     """What a candidate is called: path and first line, or its chunk id where the path was left out."""
     return row["chunk_id"] if row["path"] is None else f"{row['path']}:{row['start_line']}"
@@ -357,19 +355,7 @@ def placed(
     )
 
 
-_SAME = (
-    "rank",
-    "score_kind",
-    "chunk_id",
-    "document_id",
-    "chunk_index",
-    "start_line",
-    "end_line",
-    "page",
-    "distance",
-    "added",
-    "locator",
-)
+_SAME = "rank score_kind chunk_id document_id chunk_index start_line end_line page distance added locator".split()
 
 
 def hits(content: Content, number: int) -> tuple[Hit, ...]:

@@ -232,10 +232,14 @@ class Snapshot:
         return verify(self, corpus, load_models=load_models)
 
     def diff(self, *others: Snapshot) -> SnapshotDiff:
-        """What differs between this and one or more other snapshots. Raises UsageError where there is no other."""
-        from workbench.snapshot.diff import diff
+        """What differs between this and other snapshots. Raises UsageError for none, or more than there are letters."""
+        from workbench.snapshot.diff import LETTERS, SnapshotDiff
 
-        return diff((self, *others))
+        if not others:
+            raise UsageError("There is nothing to compare with", "Pass another snapshot")
+        if len(others) >= len(LETTERS):
+            raise UsageError(f"{1 + len(others)} snapshots are too many to compare", f"Compare at most {len(LETTERS)}")
+        return SnapshotDiff((self, *others))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Snapshot) and self.manifest.digest == other.manifest.digest

@@ -18,8 +18,8 @@ from workbench.assist.models import may_name
 from workbench.errors import WorkbenchError
 from workbench.plan.plan import Plan
 from workbench.snapshot import build
-from workbench.snapshot.diff import changed_since, who
-from workbench.snapshot.schema import Content, Passages, SavedSearch
+from workbench.snapshot.diff import changed_since
+from workbench.snapshot.schema import Content, Passages, SavedSearch, who
 
 if TYPE_CHECKING:
     import polars
@@ -238,7 +238,7 @@ def _measures(content: Content, number: int) -> Checked:
     saved, was = content.evaluations[number], evaluation_of(content, number)
     if was.judgments.digest != saved.judgments_digest:
         return Checked(saved.name, None, ("its judgments are not all in the snapshot",))
-    again = score_run(dict(was.run.rankings), was.judgments, was.measures, seed=saved.seed)
+    again = score_run(was.run, was.judgments, was.measures, seed=saved.seed)
     if again.query_ids != was.query_ids:
         return Checked(saved.name, False, ("its queries are not those of its judgments",))
     found = [

@@ -21,8 +21,7 @@ from workbench import settings
 from workbench.errors import CorpusNotFound, SettingError, WorkbenchError
 from workbench.locators import line_of
 from workbench.records import Hit, Principal, principal_key
-from workbench.saved.database import open_database
-from workbench.snapshot.build import maker
+from workbench.saved.database import Database
 from workbench.ui import auth
 from workbench.ui import state as app_state
 from workbench.ui.components import cards
@@ -113,7 +112,7 @@ def searches() -> Searches:
 
 def person() -> str:
     """Who the person is: the setting `user`, or the login name; of who signed in subject and issuer."""
-    return auth.person() if auth.on() else maker() or "somebody"
+    return auth.person() if auth.on() else settings.login() or "somebody"
 
 
 def saved_plans() -> dict[str, str]:
@@ -249,7 +248,7 @@ def editor_links(corpus: Corpus, hits: Mapping[str, Hit]) -> Mapping[str, str]:
 
 
 def judged_at(corpus: Corpus) -> int:
-    path, last = open_database(corpus.path).path, 0
+    path, last = Database(corpus.path).path, 0
     for file in (path, path.with_name(path.name + "-wal")):
         with suppress(OSError):
             last = max(last, file.stat().st_mtime_ns)

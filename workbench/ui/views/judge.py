@@ -192,8 +192,8 @@ def _machine(corpus: Corpus, choice: Choice) -> None:
 
 
 def _grade_by_machine(corpus: Corpus, choice: Choice, model: str) -> None:
-    from workbench.assist.endpoint import PREFIX as ENDPOINT
     from workbench.assist.endpoint import Endpoint
+    from workbench.assist.models import PREFIX as ENDPOINT
 
     judging = corpus.judging
     try:
