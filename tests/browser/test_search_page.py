@@ -227,7 +227,7 @@ def test_a_note_is_written_on_a_card_and_more_like_it_is_shown(page: Any, server
     page.keyboard.press("m")
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text("nothing was embedded")).to_be_visible()
-    expect(dialog.get_by_role("table", name="Passages like this").locator("tr")).to_have_count(11)
+    expect(dialog.get_by_role("group", name="Passages like this").locator("details")).to_have_count(10)
     assert "q=kettle" in page.url
     dialog.get_by_role("button", name="Search with its text instead").click()
     page.wait_for_url(lambda url: "q=kettle" not in url)

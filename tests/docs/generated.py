@@ -62,7 +62,7 @@ def _command(command: click.Command, name: str, parent: click.Context) -> str:
         options = [p for p in command.params if isinstance(p, click.Option) and not p.hidden]
         rows = [(f"`{option_name(p)}`", p.help or "") for p in options]
         about = inspect.cleandoc(command.help or "").partition("\n\n")[0]
-        text = f"#### {name}\n\n`{name} {usage}`\n\n{' '.join(about.split())}\n"
+        text = f"### {name}\n\n`{name} {usage}`\n\n{' '.join(about.split())}\n"
         return text + (f"\n{table(('Option', 'What it does'), rows)}" if rows else "")
 
 

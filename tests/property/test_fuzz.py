@@ -45,10 +45,10 @@ from workbench.snapshot.snapshot import Library
 from workbench.store.access import filters
 from workbench.store.lexical import query
 from workbench.store.lexical.synonyms import load_vocabulary
+from workbench.ui.components.sheet import Sheet, read_target
 from workbench.ui.finder import Finder, Request
 from workbench.ui.state import PARAMS, from_params
 from workbench.ui.views import document, judge
-from workbench.ui.views.document import read_target
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "0"))
 WHO = wb.Principal("acme", ("admin", "support"))
@@ -337,7 +337,7 @@ def test_addresses(own):
         elif shown.trouble is not None:
             readable(str(shown.trouble))
         else:
-            sheet = document.Sheet.of(shown.text, shown.path, shown.chunks, shown.places)
+            sheet = Sheet.of(shown.text, shown.path, shown.chunks, shown.places)
             target = read_target(other.get("lines", ""), other.get("quote", ""))
             sheet.html(sheet.page_at(sheet.offset_of(target)), target, (), None)
         judge.from_params(other, "me")

@@ -52,3 +52,10 @@ def test_a_link_names_a_query_set_and_never_a_file_of_this_machine(
     at = open_app(own_corpus, q="kettle", judged="tea", measure="P@10")
     assert (at.session_state["wb.live"].name, at.session_state["wb.live"].measure) == ("tea", "P@10")
     assert at.query_params["judged"] == "tea"
+    before = at.session_state["wb.live"].key
+    with wb.open_corpus(own_corpus) as corpus:
+        asked = corpus.judging.query("tea", "kettle", None)
+        corpus.judging.grade(corpus.search("kettle").hits[0], 2, query=asked, set="tea")
+        again = run(at).session_state["wb.live"].key
+        corpus.judging.grade(corpus.search("kettle").hits[0], 0, query=asked, set="tea")
+    assert len({before, again, run(at).session_state["wb.live"].key}) == 3

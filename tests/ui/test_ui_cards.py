@@ -29,19 +29,28 @@ def test_a_card_says_rank_label_score_distance_and_citation() -> None:
     assert 'class="wb-section" title="A &gt; B"><bdi>B</bdi>' in cards.card(hit(), {}, ())
     assert "wb-section" not in cards.card(hit(section="A title"), {}, ())
     assert "wb-section" not in cards.card(hit(section=""), {}, ())
+    line = cards.card(hit(), {}, (), marks=cards.Marks(compact=True, unjudged=True))
+    assert '<span class="wb-spot">3-9</span><span class="wb-spot wb-spot-in"><bdi>B</bdi></span>' in line
+    assert ">–</span>" in line
+    assert "<bdi>notes/a.md</bdi></a><span" in cards.card(
+        hit(path="x/notes/a.md", title="a.md"), {}, (), marks=cards.Marks(compact=True)
+    )
     assert cards.movement(1, 4) == ("▲3", "3 places up")
     assert cards.movement(5, 4) == ("▼1", "1 place down")
     assert cards.movement(4, 4) == ("=", "the same place")
     assert cards.movement(4, 0) == ("", "")
 
 
-@given(st.dictionaries(st.sampled_from(["grep", "keyword", "vector", "vector@a"]), st.floats(-10, 10)))
-def test_shares_add_up_to_a_hundred(contributions: dict[str, float]) -> None:
-    """Whole percents by largest remainder: 100 in all, or 0 where nothing was added; none is off by a whole point."""
-    parts = cards.shares(contributions)
-    total = sum(abs(v) for v in contributions.values())
-    assert sum(p.percent for p in parts) == (100 if total > 0 else 0)
-    assert all(abs(p.percent - 100 * abs(p.value) / total) < 1 for p in parts if total > 0)
+def test_the_bar_has_the_share_of_what_each_source_added() -> None:
+    """By its size, where it is negative; none where one source alone added something, or nothing was added."""
+    shown = cards.card(hit(contributions={"keyword": -1.0, "vector": 3.0}), {}, ())
+    assert 'title="keyword -1 (25%), vector 3 (75%)"' in shown
+    assert re.findall(r'width:([\d.]+)%;background:\S+" data-source="(\w+)"', shown) == [
+        ("25.0", "keyword"),
+        ("75.0", "vector"),
+    ]
+    assert "wb-bar" not in cards.card(hit(contributions={"keyword": 0.0, "vector": 0.0}), {}, ())
+    assert "wb-bar" not in cards.card(hit(contributions={"vector": 3.0}), {}, ())
 
 
 @pytest.mark.parametrize("field", ["title", "path", "text", "section", "chunk_id", "document_id"])

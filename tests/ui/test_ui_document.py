@@ -19,8 +19,8 @@ import workbench as wb
 from workbench.ingest.readers.pdf import PICTURE, page_png
 from workbench.locators import Place
 from workbench.records import Chunk, Span
+from workbench.ui.components.sheet import LONGEST_ROW, ROWS_A_PAGE, Sheet, Target, heading, join_spans, read_target
 from workbench.ui.views import document as document_view
-from workbench.ui.views.document import LONGEST_ROW, ROWS_A_PAGE, Sheet, Target, heading, join_spans, read_target
 
 Open = Callable[..., AppTest]
 
@@ -153,7 +153,7 @@ def test_the_query_is_marked_and_gone_through(open_app: Open, small_corpus: Path
 def test_facts_and_neighbours_stand_beside_the_text(open_app: Open, small_corpus: Path) -> None:
     at = document(open_app, small_corpus, path="notes/note-03.md", q="retry")
     said = all_text(at)
-    assert "<td>type</td><td><bdi>markdown</bdi></td>" in said
+    assert "<td><bdi>type</bdi></td><td><bdi>markdown</bdi></td>" in said
     assert '<a href="document?q=retry&amp;path=notes%2Fnote-02.md" target="_self" rel="prev">' in said
     assert '<a href="document?q=retry&amp;path=notes%2Fnote-04.md" target="_self" rel="next">' in said
     assert "tea.md" not in said
@@ -226,6 +226,10 @@ def test_a_page_is_drawn_from_the_original_while_it_is_the_same_and_allowed(
 ) -> None:
     corpus, file = pdf_corpus
     assert shown_page(open_app, corpus).image[0].captions == ["Page 1 of 2"]
+    at = shown_page(open_app, corpus, q="needle")
+    for caption in ("Page 1 of 2", "Page 2 of 2"):
+        at.button(key="wb.w.document.next-match").click()
+        assert run(at).image[0].captions == [caption]
     monkeypatch.setenv("WORKBENCH_ALLOWED_ROOTS", str(tmp_path / "elsewhere"))
     assert "outside the allowed folders" in all_text(shown_page(open_app, corpus))
     monkeypatch.delenv("WORKBENCH_ALLOWED_ROOTS")

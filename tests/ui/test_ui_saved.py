@@ -149,15 +149,18 @@ def test_more_like_this_shows_the_nearest_by_vector(sends: Send, open_app: Open,
     at = open_app(own_corpus, q="kettle", columns="keyword,vector")
     card = chunks(at, "keyword")[0]
     sends(at, {"do": "more", "chunk": card})
-    made = at.session_state["wb.events.like"]
+    (made,) = (b for b in bodies(at) if 'aria-label="Passages like this"' in b)
     with wb.open_corpus(own_corpus) as corpus:
         records, index = corpus.engine.records, corpus.engine.vectors("")
         number = records.find_record(card, records.scope(None, None, ()))
         cosines = index.cosines(index.vectors([number])[0], records.scope(None, None, ()))
         order = [n for n in np.argsort(-cosines, kind="stable").tolist() if n != number][:10]
-        assert list(made.chunk_ids) == [row.chunk.chunk_id for row in records.rows(order)]
-    distances = re.findall(r"<td class=\"wb-num\"><bdi>([0-9.]+)", made.table)
-    assert len(distances) == len(made.chunk_ids)
+        found = [row.chunk for row in records.rows(order)]
+        paths = records.columns(np.array(order)).paths
+    cited = [f"Open {path}:{c.start_line}-{c.end_line}" for path, c in zip(paths, found, strict=True)]
+    assert re.findall("<bdi>(Open [^<]+)", made) == cited
+    distances = re.findall(r"angular distance ([0-9.]+)", made)
+    assert len(distances) == len(cited)
     assert distances == sorted(distances)
     assert "nothing was embedded" in all_text(at)
     assert at.query_params["q"] == "kettle"

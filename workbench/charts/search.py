@@ -440,7 +440,7 @@ def plane_figure(
     only the methods of `ADDITIVE` have one. `target` is marked where both sources have a score of it.
 
     What is beyond the line is in the result, as far as these two sources decide. Results are filled and large, others open; a
-    judged one (`grades`: chunk id -> grade) has its grade's shape and a rim.
+    judged one (`grades`: chunk id -> grade) has its grade's shape and a rim. An adapted similarity stands in the cosine's place.
     """
     rows, judged = fused.rows[:PLANE_POINTS], grades or {}
     x, y = (_raw(c)[rows] for c in scores)
@@ -468,13 +468,15 @@ def plane_figure(
             line = {"color": CUT, "width": 2, "dash": "dash"}
             hover = f"fused score {level:.4g}<extra></extra>"
             traces.append(dots(xs, ys, mode="lines", name=f"score of result {last}", line=line, hovertemplate=hover))
-    if target is not None and all(name in target.scores for name in names):
+    adapted = scores[1].adapted is not None
+    # Of what is no candidate the cosine alone is known.
+    if target is not None and all(n in target.scores for n in names) and (target.rank or not adapted):
         x_at, y_at = ([target.scores[name]] for name in names)
         ring = {"symbol": "circle-open", "size": 18, "color": CUT, "line": {"width": 3}}
         hover = f"{_named(target)}<extra></extra>"
         traces.append(dots(x_at, y_at, mode="markers+text", name=_named(target, 28), marker=ring, hovertemplate=hover))
     across = axis(f"{name_of(names[0])} score (BM25)", zeroline=False)
-    up = axis(f"{name_of(names[1])} similarity (cosine)", zeroline=False)
+    up = axis(f"{name_of(names[1])} {'adapted similarity' if adapted else 'similarity (cosine)'}", zeroline=False)
     layout = {"hovermode": "closest", "showlegend": True, "legend": LEGEND_ABOVE}
     return figure(traces, height, xaxis=across, yaxis=up, **layout)
 
@@ -501,7 +503,10 @@ def funnel_figure(steps: Sequence[Step], *, target: tuple[str, int] | None = Non
     if target is not None and steps:
         name, dropped = target
         said = f"{TARGET_MARK}{name_of(name, 30)} " + ("is dropped here" if dropped >= 0 else "passes all steps")
-        place = {"x": 1, "xref": "paper", "xanchor": "right", "y": names[dropped], "showarrow": False}
+        place: dict[str, Any] = {"x": 1, "xref": "paper", "xanchor": "right", "showarrow": False, "y": names[dropped]}
+        if dropped < 0:
+            place |= {"y": 1, "yref": "paper", "yanchor": "bottom"}
+            drawn.update_layout(margin_t=28)
         drawn.add_annotation(text=said, font={"color": CUT}, **place)
     return drawn
 
@@ -521,7 +526,8 @@ def timing_figure(timings: Mapping[str, Mapping[str, float]], *, height: int | N
         more = {"name": name, "marker": marker, "hovertemplate": f"{name} %{{x:.1f}} ms<extra></extra>"}
         traces.append(lying([row.get(step, 0.0) for row in rows.values()], list(rows), **more))
     along = {"title": {"text": "milliseconds (sources run side by side)", "standoff": 12}, "automargin": "height"}
-    return row_figure(traces, len(rows), height, along, room=30, mode="stack")
+    # A legend of several lines, as on a phone, has room over the bars.
+    return row_figure(traces, len(rows), height or 130 + 30 * len(rows), along, mode="stack")
 
 
 # --- how columns overlap --------------------------------------------------------------------------------------------------

@@ -61,7 +61,9 @@ def address(page: str, part: str = "") -> str:
 
 @functools.cache
 def html(page: str) -> str:
-    """A page as HTML: headings and rows of settings have ids, pictures are inside. Raises UsageError for an unknown name."""
+    """A page as HTML: headings and rows of settings have ids, pictures are inside, code can be scrolled by keys. Raises
+    UsageError for an unknown name.
+    """
     from markdown_it import MarkdownIt
 
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -71,7 +73,7 @@ def html(page: str) -> str:
             heading.attrSet("id", slug(inline.content))
         for part in inline.children or ():
             _point(part)
-    made: str = reader.renderer.render(tokens, reader.options, {})
+    made: str = reader.renderer.render(tokens, reader.options, {}).replace("<pre>", '<pre tabindex="0">')
     return _CELL.sub(lambda m: m.group().replace("<tr>", f'<tr id="{anchor(m[1])}">', 1), made)
 
 

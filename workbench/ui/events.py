@@ -13,16 +13,15 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
 from workbench.errors import UsageError, WorkbenchError
-from workbench.markup import plain, visible
+from workbench.markup import plain
 from workbench.ranking.cutting import to_distance
-from workbench.records import Hit, cite
+from workbench.records import Hit
 from workbench.ui import marks, resources
 from workbench.ui import state as app_state
 from workbench.ui.components import cards, tables
@@ -33,21 +32,12 @@ if TYPE_CHECKING:
     from workbench.ui.state import AppState
 
 MOST_ALIKE = 10
-_EXCERPT = 220
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Alike:
-    """Neighbours of a hit's passage by its stored vector, the nearest first: how they were found, and a table (HTML)."""
-
-    hit: Hit
-    chunk_ids: tuple[str, ...]
-    how: str
-    table: str
-
-
-def nearest(corpus: Corpus, state: AppState, hit: Hit) -> Alike:
-    """The nearest passages under the page's filter and the plan's collections. Raises UsageError, WorkbenchError."""
+def nearest(corpus: Corpus, state: AppState, hit: Hit) -> str:
+    """The passages nearest to a hit's by its stored vector, under the page's filter and the plan's collections, as HTML with how
+    they were found. Raises UsageError, WorkbenchError.
+    """
     engine, plan = corpus.engine, state.moved
     records, own = engine.records, _record_of(corpus, hit)
     index, metric = engine.vectors(""), str(plan["vector.metric"])
@@ -57,34 +47,20 @@ def nearest(corpus: Corpus, state: AppState, hit: Hit) -> Alike:
     near = [(n, s) for n, s in zip(found.numbers.tolist(), found.scores.tolist(), strict=True) if n != own][:MOST_ALIKE]
     rows = tuple(records.rows([n for n, _ in near]))
     documents = records.headers([row.document_number for row in rows])
-    lines = []
-    for row, document, (_, score) in zip(rows, documents, near, strict=True):
-        chunk = row.chunk
-        place = cite(document.path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
-        link = tables.link(
-            cards.chunk_address(chunk, document.path, document.document_id), document.title or document.path, 90
-        )
-        where, text = (
-            f"<bdi>{visible(plain(part, most))}</bdi>" for part, most in ((place, 120), (chunk.text, _EXCERPT))
-        )
-        passage = tables.Html(f'{link.html}<div class="wb-msg">{where}</div>{text}')
-        lines.append((f"{float(to_distance(score, metric)):.3f}", passage))
+    passages = [(document.path, row.chunk) for document, row in zip(documents, rows, strict=True)]
+    distances = [f"{metric} distance {float(to_distance(score, metric)):.3f}" for _, score in near]
     none = '<p class="wb-msg">There is no other passage that the filter lets through.</p>'
     how = "by the approximate index" if found.approximate else "exactly"
     words = (
         f"The passages nearest to {plain(hit.citation, 120)} by their stored vectors ({plain(index.identity.name, 60)}), found "
         f"{how}; nothing was embedded. The page's filter and the plan's collections hold here too."
     )
-    chunk_ids = tuple(row.chunk.chunk_id for row in rows)
-    return Alike(
-        hit, chunk_ids, words, tables.table((metric, "passage"), lines, (0,), "Passages like this") if lines else none
-    )
+    return cards.note(words) + (tables.chunks_html(passages, {}, distances, "Passages like this") if passages else none)
 
 
 def _record_of(corpus: Corpus, hit: Hit) -> int:
     """Number of a hit's record. Raises UsageError where the chunk is gone."""
-    records = corpus.engine.records
-    number = records.find_record(hit.chunk_id, records.scope(corpus.principal, None, ()))
+    number = corpus.engine.records.find_record(hit.chunk_id, resources.scope(corpus))
     if number is None:
         raise UsageError("The passage was re-indexed meanwhile", "Search again")
     return number
@@ -123,7 +99,7 @@ def draw(corpus: Corpus) -> None:
     if _NOTE in st.session_state:
         _note_dialog(corpus, st.session_state[_NOTE])
     elif _LIKE in st.session_state:
-        _like_dialog(st.session_state[_LIKE])
+        _like_dialog(*st.session_state[_LIKE])
 
 
 def _done() -> float:
@@ -164,7 +140,7 @@ def _handle(corpus: Corpus, do: str, chunk_id: str, value: Any) -> None:
         st.session_state[_NOTE] = hit
     elif do == "more":
         try:
-            st.session_state[_LIKE] = nearest(corpus, app_state.current(), hit)
+            st.session_state[_LIKE] = (hit, nearest(corpus, app_state.current(), hit))
         except WorkbenchError as exc:
             app_state.message(f"Searched with the passage's text. Its neighbours by vector are not to be had: {exc}")
             _ask_like(hit)
@@ -185,15 +161,15 @@ def _close_like() -> None:
 
 
 @st.dialog("More like this", width="large", on_dismiss=_close_like)
-def _like_dialog(found: Alike) -> None:
-    st.html(cards.note(found.how) + found.table)
+def _like_dialog(hit: Hit, found: str) -> None:
+    st.html(found)
     if st.button(
         "Search with its text instead",
         key=PREFIX + "like.text",
         help="Puts the passage's words into the query, for the keyword side too; Undo goes back.",
     ):
         _close_like()
-        _ask_like(found.hit)
+        _ask_like(hit)
         st.rerun()
 
 

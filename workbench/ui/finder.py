@@ -6,7 +6,7 @@ asks for what was not retrieved (another k1, another pattern, another query) it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -167,10 +167,14 @@ def ranks(found: tuple[Found, ...]) -> dict[str, dict[str, int]]:
     return shown
 
 
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Sources as the pages show them: grep, the keyword ones, the vector ones."""
+    return tuple(sorted(names, key=lambda s: (("grep", "keyword", "vector").index(base_of(s)), s)))
+
+
 def sources_shown(found: tuple[Found, ...]) -> tuple[str, ...]:
-    order = {"grep": 0, "keyword": 1, "vector": 2}
     names = {s for f in found if f.result for s in sources_of(f.result.plan, f.mode, f.result.query, f.result.keywords)}
-    return tuple(sorted(names, key=lambda s: (order[base_of(s)], s)))
+    return in_order(names)
 
 
 def dropped_by_threshold(found: tuple[Found, ...]) -> Mapping[str, tuple[int, int]]:

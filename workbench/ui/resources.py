@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from urllib.parse import quote
 
 import streamlit as st
@@ -22,6 +22,8 @@ from workbench.errors import CorpusNotFound, SettingError, WorkbenchError
 from workbench.locators import line_of
 from workbench.records import Hit, Principal, principal_key
 from workbench.saved.database import Database
+from workbench.store.catalogue import Catalogue
+from workbench.store.types import Scope
 from workbench.ui import auth
 from workbench.ui import state as app_state
 from workbench.ui.components import cards
@@ -35,6 +37,8 @@ MOST_OPEN = 32
 """Corpora that are kept open for as many principals; each holds masks and results, and no files of its own."""
 
 _PLANS = "wb.plans"
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def corpus_path() -> Path:
@@ -134,14 +138,24 @@ def plan_names() -> dict[str, str]:
     return dict(st.session_state[_PLANS])
 
 
+def kept(most: int = 16) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Keep what a function says of a corpus as long as its generation, policy and principal stay; sessions share it."""
+    keys: dict[str | type, Callable[[Any], Any]] = {"workbench.corpus.Corpus": lambda corpus: corpus.engine.key}
+    return st.cache_resource(show_spinner=False, max_entries=most, hash_funcs=keys)
+
+
+def scope(corpus: Corpus, where: str = "") -> Scope:
+    """What who looks may see of the documents that a filter lets through. Raises FilterError."""
+    return corpus.engine.records.scope(corpus.principal, where or None, ())
+
+
+def catalogue(corpus: Corpus) -> Catalogue:
+    return Catalogue(corpus.engine.opened)
+
+
+@kept()
 def filter_fields(corpus: Corpus) -> Sequence[str]:
-    return _fields(corpus.engine.key, corpus)
-
-
-@st.cache_resource(show_spinner=False, max_entries=16)
-def _fields(key: str, _corpus: Corpus) -> Sequence[str]:
-    records = _corpus.engine.records
-    return records.fields(records.scope(_corpus.principal, None, ()))
+    return corpus.engine.records.fields(scope(corpus))
 
 
 def may_change_words() -> bool:
@@ -155,30 +169,20 @@ def finder() -> Finder:
     return found
 
 
+@kept()
 def info(corpus: Corpus) -> Mapping[str, Any]:
-    """`Corpus.info()`, kept for a generation: counting a large corpus at every slider move would be felt."""
-    return _info(corpus.engine.key, corpus)
-
-
-@st.cache_resource(show_spinner=False, max_entries=16)
-def _info(key: str, _corpus: Corpus) -> Mapping[str, Any]:
-    return _corpus.info()
+    """`Corpus.info()`: counting a large corpus at every slider move would be felt."""
+    return corpus.info()
 
 
 def collections(corpus: Corpus) -> Sequence[str]:
     return sorted(info(corpus)["collections"])
 
 
+@kept()
 def example_queries(corpus: Corpus, most: int) -> tuple[str, ...]:
-    """Titles of documents spread over the corpus, each once, that read like something to ask; kept for a generation."""
-    return _titles(corpus.engine.key, most, corpus)
-
-
-@st.cache_resource(show_spinner=False, max_entries=16)
-def _titles(key: str, most: int, _corpus: Corpus) -> tuple[str, ...]:
-    records = _corpus.engine.records
-    scope = records.scope(_corpus.principal, None, ())
-    visible = scope.visible_documents
+    """Titles of documents spread over the corpus, each once, that read like something to ask."""
+    records, visible = corpus.engine.records, scope(corpus).visible_documents
     numbers = range(records.documents_total) if visible is None else visible.nonzero()[0].tolist()
     step = max(1, len(numbers) // (most * 4))
     titles = [" ".join(d.title.replace("_", " ").split()) for d in records.documents(list(numbers[::step][: most * 4]))]
@@ -199,7 +203,6 @@ def corpus_or_help() -> Corpus | None:
     return None
 
 
-T = TypeVar("T")
 _ONCE = "wb.once"
 _REFUSED = ("javascript", "data", "vbscript", "blob")
 
@@ -234,8 +237,8 @@ def editor_links(corpus: Corpus, hits: Mapping[str, Hit]) -> Mapping[str, str]:
     records, ids = corpus.engine.records, frozenset(hit.document_id for hit in hits.values())
 
     def read() -> Mapping[str, str]:
-        scope = records.scope(corpus.principal, None, ())
-        numbers = [n for d in sorted(ids) if (n := records.find_document(d, scope)) is not None]
+        seen = scope(corpus)
+        numbers = [n for d in sorted(ids) if (n := records.find_document(d, seen)) is not None]
         return {document.document_id: document.root for document in records.headers(numbers)}
 
     roots, made = once("roots", (corpus.engine.key, ids), read), {}

@@ -73,14 +73,10 @@ class Today:
     visible: frozenset[str]
 
 
+@resources.kept(8)
 def today(corpus: Corpus) -> Today:
-    return _today(corpus.engine.key, corpus)
-
-
-@st.cache_resource(show_spinner=False, max_entries=8)
-def _today(key: str, _corpus: Corpus) -> Today:
-    records = _corpus.engine.opened.records
-    return Today(records.ids(Scope()), records.ids(records.scope(_corpus.principal, None, ())))
+    records = corpus.engine.opened.records
+    return Today(records.ids(Scope()), records.ids(resources.scope(corpus)))
 
 
 def missing() -> SnapshotError:
@@ -145,13 +141,13 @@ def serve(request: Request) -> Response:
 
 
 def page_of(corpus: Corpus, id: str) -> str:
-    return _drawn(corpus.engine.key, id, Library(corpus.path).modified(id), corpus)
+    return _drawn(corpus, id, Library(corpus.path).modified(id))
 
 
-@st.cache_resource(show_spinner=False, max_entries=4)
-def _drawn(state: str, id: str, modified: int, _corpus: Corpus) -> str:
-    whole = Library(_corpus.path).get(id)
-    return allowed(whole, _corpus.principal, _corpus.policy, today(_corpus)).html()
+@resources.kept(4)
+def _drawn(corpus: Corpus, id: str, modified: int) -> str:
+    whole = Library(corpus.path).get(id)
+    return allowed(whole, corpus.principal, corpus.policy, today(corpus)).html()
 
 
 def host_allowed(host: str) -> bool:

@@ -7,10 +7,11 @@ anywhere. Nothing here is shared between sessions; the corpus is the only thing 
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ParamSpec
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -20,6 +21,7 @@ from workbench.errors import PlanError, WorkbenchError, sentence
 from workbench.plan.plan import Plan
 from workbench.ui.components.cards import in_markdown
 
+P = ParamSpec("P")
 MOST_UNDONE = 100
 DRAG_SECONDS = 1.5
 _DONE = "wb.done"
@@ -256,8 +258,22 @@ def become(state: AppState, what: str = "the last change") -> None:
     st.session_state[_STATE] = state
 
 
+def callback(step: Callable[P, None]) -> Callable[P, None]:
+    """A widget's callback whose WorkbenchError is shown as a notice."""
+
+    @functools.wraps(step)
+    def safe(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            step(*args, **kwargs)
+        except WorkbenchError as exc:
+            notice(str(exc))
+
+    return safe
+
+
+@callback
 def undo() -> None:
-    """Undo the last change (a callback): of the state, or of something saved (a deletion, a grade)."""
+    """Undo the last change: of the state, or of something saved (a deletion, a grade)."""
     done: list[Change] = st.session_state.get(_DONE, [])
     if not done:
         message("There is nothing to undo.")
@@ -266,21 +282,15 @@ def undo() -> None:
     if isinstance(last.before, AppState):
         st.session_state[_STATE] = last.before
     else:
-        try:
-            last.before()
-        except WorkbenchError as exc:
-            notice(str(exc))
-            return
+        last.before()
     message(f"Undone: {last.what}.")
 
 
+@callback
 def set_plan(changes: Mapping[str, Any]) -> None:
     """Change fields of the plan that the sidebar moves, from a callback; what cannot be is shown and changes nothing."""
     state = current()
-    try:
-        become(state.with_moved(state.moved.replace(changes)), " and ".join(sorted(changes)))
-    except PlanError as exc:
-        notice(str(exc))
+    become(state.with_moved(state.moved.replace(changes)), " and ".join(sorted(changes)))
 
 
 def ask_again() -> None:

@@ -71,14 +71,15 @@ def plan_label(plan: Plan, moves: int) -> str:
 @controls.part("bar")
 def follow(corpus: Corpus) -> None:
     state = app_state.current()
-    plan, label = state.moved, plan_label(state.moved, state.moves)
+    plan = state.moved
     with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small", key="wb-plan"):
-        with controls.lazy(label, "plan", "What differs from the preset.", ":material/tune:") as opened:
+        with controls.lazy("Plan", "plan", "What differs from the preset.", ":material/tune:") as opened:
             if opened.open:
                 st.html(plan_html(plan))
                 plan_files(plan)
                 controls.paste()
                 boxes.save_plan()
+        st.html(f'<span class="wb-plan-label">{visible(plan_label(plan, state.moves))}</span>', width="content")
         controls.reset("reset", "bar.reset", type="tertiary")
         live.figure(corpus)
 
@@ -106,7 +107,7 @@ def plan_html(plan: Plan) -> str:
 
 
 def plan_files(plan: Plan) -> None:
-    st.code(plan.to_yaml(), language="yaml", wrap_lines=True)
+    st.code(plan.to_yaml(), language=None, wrap_lines=True)
     st.download_button(
         "Save as a file",
         plan.to_yaml(),

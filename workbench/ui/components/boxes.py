@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import datetime
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -21,13 +20,12 @@ from workbench.ui import state as app_state
 from workbench.ui.components import cards
 from workbench.ui.components.controls import PREFIX, bound, lazy
 from workbench.ui.finder import exactness as compare_exactness
-from workbench.ui.state import MODES, MOST_COLUMNS, AppState, Column, from_params
+from workbench.ui.state import MODES, MOST_COLUMNS, AppState, Column, callback, from_params
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
     from workbench.saved.searches import Kept, Searches
 
-_P = ParamSpec("_P")
 _COPY, _OWN = "copy", "own"
 
 
@@ -291,17 +289,6 @@ def _list(title: str, entries: Sequence[Kept], name: Callable[[Kept], str], open
         )
 
 
-def _callback(step: Callable[_P, None]) -> Callable[_P, None]:
-    @functools.wraps(step)
-    def safe(*args: _P.args, **kwargs: _P.kwargs) -> None:
-        try:
-            step(*args, **kwargs)
-        except WorkbenchError as exc:
-            app_state.notice(str(exc))
-
-    return safe
-
-
 def _entry(number: int) -> Kept | None:
     kept = resources.searches()
     found = next((e for kind in (HISTORY, SEARCH, PLAN) for e in kept.kept(kind) if e.number == number), None)
@@ -310,7 +297,7 @@ def _entry(number: int) -> Kept | None:
     return found
 
 
-@_callback
+@callback
 def _open(number: int) -> None:
     entry = _entry(number)
     if entry is not None:
@@ -320,21 +307,21 @@ def _open(number: int) -> None:
             app_state.notice(sentence)
 
 
-@_callback
+@callback
 def _use_plan(number: int) -> None:
     entry = _entry(number)
     if entry is not None:
         app_state.become(app_state.current().with_moved(Plan.parse(entry.value)), f"the plan {entry.name}")
 
 
-@_callback
+@callback
 def _delete(number: int) -> None:
     entry = resources.searches().delete(number)
     if entry is not None:
         app_state.remember("the deletion", lambda: resources.searches().restore([entry]))
 
 
-@_callback
+@callback
 def _clear() -> None:
     gone = resources.searches().clear_history()
     app_state.remember("the deletion of the history", lambda: resources.searches().restore(gone))
@@ -357,7 +344,7 @@ def save_plan() -> None:
     _name_box("Save this plan as", PLAN, "A saved plan can be chosen for a column, and opened again under Saved.")
 
 
-@_callback
+@callback
 def _save(kind: str) -> None:
     key = f"{PREFIX}save.{kind}"
     name = " ".join(str(st.session_state[key] or "").split())
@@ -416,7 +403,7 @@ def synonyms_box(corpus: Corpus) -> None:
         st.caption("They are stored in `corpus.yaml` in the corpus folder and can be edited there too.")
 
 
-@_callback
+@callback
 def _save_vocabulary(corpus: Corpus) -> None:
     groups = [line.split(",") for line in str(st.session_state[_SYNONYMS] or "").splitlines()]
     stop = str(st.session_state[_STOP] or "").replace("\n", ",").split(",")

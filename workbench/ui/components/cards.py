@@ -79,33 +79,6 @@ class Marks:
 NO_MARKS = Marks()
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What one source added to a score: the value, and its whole percent of the total (all percents add up to 100)."""
-
-    source: str
-    value: float
-    percent: int
-
-
-def shares(contributions: Mapping[str, float]) -> tuple[Share, ...]:
-    """Contributions as whole percents that add up to 100, by largest remainder; all 0 where nothing was added.
-
-    A negative contribution (z-scores have them) counts by its size, so that the bar shows how much it decided.
-    """
-    sources = sorted(contributions)
-    sizes = [abs(contributions[s]) for s in sources]
-    total = math.fsum(sizes)
-    if total <= 0:
-        return tuple(Share(s, contributions[s], 0) for s in sources)
-    exact = [100 * size / total for size in sizes]
-    whole = [int(e) for e in exact]
-    by_remainder = sorted(range(len(sources)), key=lambda i: (whole[i] - exact[i], sources[i]))
-    for i in by_remainder[: 100 - sum(whole)]:
-        whole[i] += 1
-    return tuple(Share(s, contributions[s], w) for s, w in zip(sources, whole, strict=True))
-
-
 def movement(rank: int, there: int) -> tuple[str, str]:
     """How a result moved against its rank in a source: a sign with the number of places, and the same in words."""
     if not there or not rank:
@@ -144,14 +117,10 @@ def document_address(
     return "document?" + encoded(tuple(parts.items()))
 
 
-def chunk_address(chunk: Chunk, path: str, document_id: str = "", asked: Mapping[str, str] | None = None) -> str:
+def chunk_address(chunk: Chunk | Hit, path: str, asked: Mapping[str, str] | None = None) -> str:
+    lines = (chunk.start_line, chunk.end_line)
     return document_address(
-        path,
-        document_id=document_id,
-        lines=(chunk.start_line, chunk.end_line),
-        locator=chunk.locator,
-        text=chunk.text,
-        asked=asked,
+        path, document_id=chunk.document_id, lines=lines, locator=chunk.locator, text=chunk.text, asked=asked
     )
 
 
@@ -163,14 +132,7 @@ def encoded(parts: tuple[tuple[str, str], ...]) -> str:
 
 def document_link(hit: Hit, asked: Mapping[str, str] | None = None) -> str:
     words = {name: text for name, text in (asked or {}).items() if name in ("q", "keywords")}
-    return document_address(
-        hit.path,
-        document_id=hit.document_id,
-        lines=(hit.start_line, hit.end_line),
-        locator=hit.locator,
-        text=hit.text,
-        asked=words,
-    )
+    return chunk_address(hit, hit.path, words)
 
 
 def number(value: float) -> str:
@@ -187,15 +149,17 @@ def card(
 ) -> str:
     """One result; `ranks` has its ranks in sources that only other columns asked, `sources` are those to show a rank of."""
     link = attribute(document_link(hit, marks.asked))
-    # Of a file that is called like many others the path says which one it is.
-    title = visible(plain(hit.path if not hit.title or hit.path.endswith(f"/{hit.title}") else hit.title, 120))
+    # Of a file that is called like many others the path says which one it is; a line has no room for more than its end.
+    named = bool(hit.title) and not hit.path.endswith(f"/{hit.title}")
+    path = "/".join(hit.path.split("/")[-2:]) if marks.compact else hit.path
+    title = visible(plain(hit.title if named else path, 120))
     name = f"Result {hit.rank}" if hit.rank else "Added by page"
     return (
         f'<article class="wb-card{"" if hit.rank else " wb-added"}" data-rank="{hit.rank}" '
         f'data-chunk="{attribute(hit.chunk_id)}" aria-label="{name}" tabindex="-1">'
         f'<div class="wb-head"><span class="wb-rank">{hit.rank or "+"}</span>'
         f'<a class="wb-title" href="{link}" title="Open the document at these lines">'
-        f"<bdi>{title}</bdi></a>{_judged(hit, marks)}</div>{_section(hit)}"
+        f"<bdi>{title}</bdi></a>{_section(hit, line=True) if marks.compact else ''}{_judged(hit, marks)}</div>{_section(hit)}"
         f"{_facts(hit, marks)}{_ranks(hit, ranks, sources)}{_bar(hit)}{_passage(hit, numbered)}{_note(hit, marks)}"
         f"{_citation(hit, link)}{_copies(hit)}{_actions(hit, marks) if marks.acts else ''}"
         "</article>"
@@ -205,7 +169,7 @@ def card(
 def _judged(hit: Hit, marks: Marks) -> str:
     if not hit.rank or not (marks.unjudged or marks.judged):
         return ""
-    return grade_badge(marks.judged.get(hit.chunk_id), texts=marks.texts)
+    return grade_badge(marks.judged.get(hit.chunk_id), "–" if marks.compact else "unjudged", marks.texts)
 
 
 @cache
@@ -223,16 +187,18 @@ def figures_html(figures: str, few: bool) -> str:
     if not figures:
         return ""
     help = "Of this query, by the judgments of the set; what nobody judged counts as not relevant"
-    little = ' <b class="wb-little">few judged: may be too low</b>' if few else ""
+    little = ' <b class="wb-little" title="So they may be too low">few judged</b>' if few else ""
     return f'<p class="wb-figures" title="{help}">{visible(figures)}{little}</p>'
 
 
-def _section(hit: Hit) -> str:
-    """The heading that the passage stands under, by which passages of one document differ."""
+def _section(hit: Hit, line: bool = False) -> str:
+    """The heading that the passage stands under, by which passages of one document differ; in a `line` its place comes first."""
     last = hit.section.rpartition(" > ")[2]
-    if not last or last == hit.title:
-        return ""
-    return f'<div class="wb-section" title="{attribute(plain(hit.section, 300))}"><bdi>{visible(plain(last, 80))}</bdi></div>'
+    last = "" if last == hit.title else visible(plain(last, 80))
+    if line:
+        place = visible(plain(hit.citation.removeprefix(hit.path).lstrip(":#"), 40))
+        return f'<span class="wb-spot">{place}</span><span class="wb-spot wb-spot-in"><bdi>{last}</bdi></span>'
+    return last and f'<div class="wb-section" title="{attribute(plain(hit.section, 300))}"><bdi>{last}</bdi></div>'
 
 
 def _facts(hit: Hit, marks: Marks) -> str:
@@ -305,17 +271,19 @@ def _ranks(hit: Hit, ranks: Mapping[str, int], sources: Sequence[str]) -> str:
 
 
 def _bar(hit: Hit) -> str:
-    parts = shares(hit.contributions)
-    if len(parts) < 2 or not any(p.percent for p in parts):
+    """What each source added, as parts of a bar; a negative one (z-scores have them) by its size: how much it decided."""
+    added = sorted(hit.contributions.items())
+    total = math.fsum(abs(value) for _, value in added)
+    if len(added) < 2 or total <= 0:
         return ""  # A lone source has the whole bar: nothing to see.
-    words = ", ".join(f"{plain(p.source, 40)} {number(p.value)} ({p.percent} %)" for p in parts)
+    parts = [(attribute(plain(s, 40)), value, abs(value) / total, source_colour(s)) for s, value in added]
+    words = ", ".join(f"{name} {number(value)} ({share:.0%})" for name, value, share, _ in parts)
     pieces = "".join(
-        f'<span style="width:{p.percent}%;background:{source_colour(p.source)}"'
-        f' data-source="{attribute(plain(p.source, 40))}"></span>'
-        for p in parts
-        if p.percent
+        f'<span style="width:{share:.1%};background:{colour}" data-source="{name}"></span>'
+        for name, _, share, colour in parts
+        if share
     )
-    return f'<div class="wb-bar" role="img" aria-label="{attribute(words)}" title="{attribute(words)}">{pieces}</div>'
+    return f'<div class="wb-bar" role="img" aria-label="{words}" title="{words}">{pieces}</div>'
 
 
 def _passage(hit: Hit, numbered: bool) -> str:

@@ -9,7 +9,6 @@ import streamlit as st
 from workbench.errors import FilterError
 from workbench.markup import plain
 from workbench.store.access import filters
-from workbench.store.catalogue import Catalogue
 from workbench.ui import resources
 from workbench.ui import state as app_state
 from workbench.ui.components import facets
@@ -50,9 +49,11 @@ def _condition(corpus: Corpus, state: AppState) -> None:
         return
     operator = str(st.selectbox("Operator", _OPERATORS, key=_KEY + "operator"))
     engine, many = corpus.engine, operator == "in"
-    scope = engine.records.scope(corpus.principal, state.filters or None, ())
+    scope = resources.scope(corpus, state.filters)
     counts = resources.once(
-        "values", (engine.key, scope.key, field), lambda: Catalogue(engine.opened).values(scope, field, engine.records)
+        "values",
+        (engine.key, scope.key, field),
+        lambda: resources.catalogue(corpus).values(scope, field, engine.records),
     )
     st.multiselect(
         "Values" if many else "Value",
@@ -66,6 +67,7 @@ def _condition(corpus: Corpus, state: AppState) -> None:
     st.button("Add to the filter", key=_KEY + "add", on_click=_add, args=(field, operator))
 
 
+@app_state.callback
 def _add(field: str, operator: str) -> None:
     typed = [str(text) for text in st.session_state.get(_KEY + "values") or ()]
     if not typed:
@@ -73,14 +75,9 @@ def _add(field: str, operator: str) -> None:
         return
     before = app_state.current().filters
     dated = field == "modified" and operator not in ("contains", "like", "glob")
-    try:
-        values = [filters.Date(text) if dated else _value(field, text) for text in typed]
-        added = filters.parse(str(filters.Condition(field, operator, tuple(values))))
-        joined = filters.And((filters.parse(before), added)) if before.strip() else added
-    except FilterError as exc:
-        app_state.notice(str(exc))
-        return
-    _become(str(joined))
+    values = [filters.Date(text) if dated else _value(field, text) for text in typed]
+    added = filters.parse(str(filters.Condition(field, operator, tuple(values))))
+    _become(str(filters.And((filters.parse(before), added)) if before.strip() else added))
 
 
 def _value(field: str, text: str) -> filters.Value:

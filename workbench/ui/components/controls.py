@@ -17,11 +17,12 @@ from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 from workbench import guide
 from workbench.assist.models import offered
-from workbench.errors import PlanError, WorkbenchError
+from workbench.errors import WorkbenchError
 from workbench.plan import fields as plan_fields
 from workbench.plan.controls import Slot
 from workbench.plan.plan import Plan
 from workbench.plan.plan import preset as read_preset
+from workbench.plan.presets import PRESETS
 from workbench.ui import state as app_state
 from workbench.ui.components import cards
 
@@ -264,8 +265,9 @@ def _depth(plan: Plan, name: str, source: str, label: str, slot: Slot) -> None:
 # --- the preset and the texts --------------------------------------------------------------------------------------
 
 
-def preset(plan: Plan, names: Sequence[str], summaries: Sequence[str]) -> None:
-    about = "\n".join(f"- **{n}**: {s}" for n, s in zip(names, summaries, strict=True))
+def preset(plan: Plan) -> None:
+    names = [known.name for known in PRESETS]
+    about = "\n".join(f"- **{known.name}**: {known.summary}" for known in PRESETS)
     st.selectbox(
         "Preset",
         names,
@@ -303,17 +305,14 @@ def paste() -> None:
     )
 
 
+@app_state.callback
 def _paste() -> None:
     text = str(st.session_state[PREFIX + "paste"] or "").strip()
     st.session_state[PREFIX + "paste"] = ""
     if not text:
         return
     is_yaml = text.startswith(("preset:", "fields:", "#", "---")) or "\n" in text
-    try:
-        plan = Plan.from_yaml(text) if is_yaml else Plan.parse(text)
-    except PlanError as exc:
-        app_state.notice(f"The plan was not taken: {exc}")
-        return
+    plan = Plan.from_yaml(text) if is_yaml else Plan.parse(text)
     app_state.become(app_state.current().with_moved(plan), "the pasted plan")
     st.rerun("app")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.store.access.filters import show_value, toggled, values_of
-from workbench.store.catalogue import Catalogue
+from workbench.ui import resources
 from workbench.ui.components import cards, controls
 
 if TYPE_CHECKING:
@@ -18,25 +18,25 @@ MOST = 8
 TITLES = {"type": "Type", "collection": "Collection", "path": "Folder", "year": "Year", "language": "Language"}
 
 
+@resources.kept(256)
 def counts(corpus: Corpus, where: str, field: str) -> Mapping[str, int]:
     """How many of the documents that the rest of a filter leaves have each value of a field. Raises FilterError.
 
     Of paths the folders: below the one that the filter names, and that itself.
     """
-    return _counts(corpus.engine.key, where, field, corpus)
-
-
-@st.cache_resource(show_spinner=False, max_entries=256)
-def _counts(key: str, where: str, field: str, _corpus: Corpus) -> Mapping[str, int]:
-    engine, chosen = _corpus.engine, values_of(where, field)
-    scope = engine.records.scope(_corpus.principal, toggled(where, field, None) or None, ())
+    chosen, scope = values_of(where, field), resources.scope(corpus, toggled(where, field, None))
     folder = str(chosen[-1]) if field == "path" and chosen and str(chosen[-1]).endswith("/") else ""
-    catalogue = Catalogue(engine.opened)
+    catalogue = resources.catalogue(corpus)
     found = catalogue.counts(scope, field, folder)
     if folder:
         above = folder[: folder[:-1].rfind("/") + 1]
         found = {folder: catalogue.counts(scope, field, above).get(folder, 0), **found}
     return found
+
+
+def example(corpus: Corpus) -> str:
+    """A filter that many documents of the corpus pass, for a box's placeholder."""
+    return f"type = {show_value(next(iter(counts(corpus, '', 'type')), 'markdown'))}"
 
 
 def draw(corpus: Corpus, where: str, fields: tuple[str, ...], change: Callable[[str], object]) -> None:

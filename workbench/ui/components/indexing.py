@@ -22,6 +22,7 @@ from workbench.ui import auth, jobs, resources, runs
 from workbench.ui import state as app_state
 from workbench.ui.components import cards, controls, tables
 from workbench.ui.runs import DONE, FAILED, STOPPED, Request, Status
+from workbench.ui.state import callback
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
@@ -115,16 +116,13 @@ def _stop(corpus: str) -> None:
         runs.stop(Path(corpus))
 
 
+@callback
 def begin(corpus: Path, request: Request) -> None:
-    """Begin a run (from a callback); why it cannot begin is shown."""
     st.session_state.pop(_ASKED, None)
     st.session_state.pop(_DRY, None)
     if auth.may_index():
-        try:
-            runs.start(corpus, request)
-            st.session_state[_BEGUN] = True
-        except WorkbenchError as exc:
-            app_state.notice(str(exc))
+        runs.start(corpus, request)
+        st.session_state[_BEGUN] = True
 
 
 # --- what is asked for --------------------------------------------------------------------------------------------------
@@ -161,10 +159,10 @@ def _form(path: Path, corpus: Corpus | None, principal: Principal | None, roots:
         )
         st.checkbox("Include hidden files", key=_KEY + "hidden")
         with st.container(horizontal=True):
-            args = (path, corpus, principal)
-            st.form_submit_button("Start indexing", key=_KEY + "start", type="primary", on_click=_start, args=args)
+            own: dict[str, Any] = {"on_click": _start, "args": (path, corpus, principal)}
+            st.form_submit_button("Start indexing", key=_KEY + "start", type="primary", **own)
             help = "Says what would be added, changed and removed, and changes nothing."
-            st.form_submit_button("Dry run", key=_KEY + "dry", on_click=_try, args=args, help=help)
+            st.form_submit_button("Dry run", key=_KEY + "dry", on_click=_try, args=(path, principal), help=help)
     encoder = plain(str(settings.get("encoder")), 100)
     if corpus is None:
         st.caption(f"The new corpus is made with the encoder {encoder} (the setting encoder).")
@@ -184,23 +182,16 @@ def _asked(path: Path, principal: Principal | None) -> Request:
     )
 
 
+@callback
 def _start(path: Path, corpus: Corpus | None, principal: Principal | None) -> None:
-    try:
-        if auth.may_index():
-            _begin_or_ask(path, corpus, _asked(path, principal))
-    except WorkbenchError as exc:
-        app_state.notice(str(exc))
-
-
-def _begin_or_ask(path: Path, corpus: Corpus | None, request: Request) -> None:
     from workbench.indexing.preview import doubles
 
-    held = {}
+    if not auth.may_index():
+        return
+    request, held = _asked(path, principal), {}
     if corpus is not None:
-        records, principal = corpus.engine.records, corpus.principal
-        held = dict(
-            doubles(request.paths, path, request.options, lambda f: records.may_know(f.access, f.path, principal))
-        )
+        records, viewer = corpus.engine.records, corpus.principal
+        held = dict(doubles(request.paths, path, request.options, lambda f: records.may_know(f.access, f.path, viewer)))
     if held:
         st.session_state[_ASKED] = (request, held)
     else:
@@ -229,14 +220,11 @@ def _question(path: Path) -> None:
 # --- a dry run ----------------------------------------------------------------------------------------------------------
 
 
-def _try(path: Path, corpus: Corpus | None, principal: Principal | None) -> None:
+@callback
+def _try(path: Path, principal: Principal | None) -> None:
     st.session_state.pop(_ASKED, None)
-    try:
-        if auth.may_index():
-            request = _asked(path, principal)
-            st.session_state[_DRY] = jobs.Job(_looking(path, request))
-    except WorkbenchError as exc:
-        app_state.notice(str(exc))
+    if auth.may_index():
+        st.session_state[_DRY] = jobs.Job(_looking(path, _asked(path, principal)))
 
 
 def _looking(path: Path, request: Request) -> jobs.Work:

@@ -167,8 +167,20 @@ def figure(corpus: Corpus) -> None:
         st.html(f'<p class="wb-live wb-dim">Move a setting to see {visible(measure)}{count}.</p>')
 
 
+def measured(corpus: Corpus) -> LiveMeasure:
+    """The judged queries of the active set as the bar has them; waits until they are retrieved. Raises WorkbenchError."""
+    plan, (name, measure) = app_state.current().moved, chosen(corpus)
+    session = _session(corpus, plan, name, measure)
+    if session.job is not None and session.busy:
+        session.job.wait()
+    if session.live is None:
+        session.live = _work(corpus, session, plan, auth.may_index())(lambda progress: None, lambda: False)
+    return session.live
+
+
 def _session(corpus: Corpus, plan: Plan, name: str, measure: str) -> _Session:
-    key = (corpus.engine.key, name, measure, sets(corpus).get(name))
+    seen = (str(corpus.path), resources.judged_at(corpus))
+    key = (corpus.engine.key, name, measure, resources.once("judged-stamp", seen, corpus.judging.sets.stamp))
     session = st.session_state.get(_SESSION)
     if not isinstance(session, _Session) or session.key != key:
         if isinstance(session, _Session) and session.job is not None:

@@ -14,12 +14,11 @@ import streamlit as st
 
 from workbench.plan import fields as plan_fields
 from workbench.plan.controls import GROUPS, Group, Slot
-from workbench.plan.fields import base_of
 from workbench.plan.plan import Plan
-from workbench.plan.presets import PRESETS
 from workbench.retrieve.request import sources_of
 from workbench.ui import resources
 from workbench.ui.components import boxes, controls, thresholds
+from workbench.ui.finder import in_order
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def draw(state: AppState, corpus: Corpus) -> Mapping[str, thresholds.Place]:
     places: dict[str, thresholds.Place] = {}
     with st.sidebar:
         boxes.moved(state)
-        controls.preset(plan, [p.name for p in PRESETS], [p.summary for p in PRESETS])
+        controls.preset(plan)
         for group in GROUPS:
             _group(group, plan, state, corpus, places)
         controls.reset(width="stretch")
@@ -56,7 +55,7 @@ def draw(state: AppState, corpus: Corpus) -> Mapping[str, thresholds.Place]:
 
 def tuned(plan: Plan, state: AppState, corpus: Corpus) -> None:
     """The controls of what is tuned most, for a page that shows a figure beside them. To be drawn in the sidebar."""
-    controls.preset(plan, [p.name for p in PRESETS], [p.summary for p in PRESETS])
+    controls.preset(plan)
     for group in GROUPS:
         if group.name == "threshold":
             thresholds.draw(plan)
@@ -114,6 +113,4 @@ def _slot(slot: Slot, plan: Plan, state: AppState, corpus: Corpus) -> None:
 def asked_sources(state: AppState, plan: Plan, *, every: bool) -> tuple[str, ...]:
     """The sources that a plan fuses, grep first; with `every` also those that a column of one mode asks."""
     modes = {c.mode for c in state.columns if c.plan is None} if every and not state.moves else set()
-    names = {s for mode in ("hybrid", *modes) for s in sources_of(plan, mode, state.query, state.keywords)}
-    order = {"grep": 0, "keyword": 1, "vector": 2}
-    return tuple(sorted(names, key=lambda s: (order[base_of(s)], s)))
+    return in_order({s for mode in ("hybrid", *modes) for s in sources_of(plan, mode, state.query, state.keywords)})

@@ -11,7 +11,7 @@ from workbench.errors import CorpusError
 from workbench.markup import attribute, plain, visible
 from workbench.records import Chunk, FileStatus, cite
 from workbench.store.catalogue import Refused
-from workbench.store.generations import Layout, Manifest
+from workbench.store.generations import Layout, Manifest, current, published
 from workbench.ui.components import cards
 
 MOST_FILES = 200
@@ -84,45 +84,42 @@ def refused_html(counts: Mapping[tuple[str, str], int], listed: Sequence[Refused
     )
 
 
-def chunks_html(rows: Sequence[tuple[str, Chunk]], query: Mapping[str, str]) -> str:
+def chunks_html(
+    rows: Sequence[tuple[str, Chunk]], query: Mapping[str, str], about: Sequence[str] = (), name: str = "Chunks"
+) -> str:
     """Chunks (path and chunk), one line each, which opens in place: the whole text, and a link to its place in the document with
-    the words of the state's parameters marked.
+    the words of the state's parameters marked. `about`: what is said of each, in place of its collection and length.
     """
     made = []
-    for path, chunk in rows:
+    for n, (path, chunk) in enumerate(rows):
         cited = cite(path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
         kind = chunk.collection + (" (document)" if chunk.granularity == "document" else "")
         section = chunk.section.rpartition(" > ")[2]
-        cells = ((cited, 160), (f"{kind} · {chunk.tokens:,} tokens", 80), (section, 60), (chunk.text[:400], 200))
+        kind = about[n] if about else f"{kind} · {chunk.tokens:,} tokens"
+        cells = ((cited, 160), (kind, 80), (section, 60), (chunk.text[:400], 200))
         spans = "".join(f"<span><bdi>{visible(plain(text, most))}</bdi></span>" for text, most in cells)
-        where = link(cards.chunk_address(chunk, path, asked=query), f"Open {cited}", 200)
+        where = link(cards.chunk_address(chunk, path, query), f"Open {cited}", 200)
         made.append(
             f'<details class="wb-chunk"><summary>{spans}</summary><p class="wb-msg">{where.html} '
             f"chunk {chunk.chunk_index + 1}, {visible(plain(chunk.section, 200))}</p>"
             f'<div class="wb-chunk-text" dir="auto">{visible(chunk.text)}</div></details>'
         )
-    return f'<div class="wb-chunks" role="group" aria-label="Chunks">{"".join(made)}</div>'
+    return f'<div class="wb-chunks" role="group" aria-label="{name}">{"".join(made)}</div>'
 
 
 def generations_html(corpus: Path, opened: str) -> str:
     """Every generation on the disk with its digest, the newest first; which one answers, and which one this page has open."""
-    layout = Layout(corpus)
-    try:
-        current = layout.pointer.read_text(encoding="utf-8").strip()
-    except OSError:
-        current = ""
     rows: list[tuple[Any, ...]] = []
-    folders = sorted(layout.generations.iterdir(), reverse=True) if layout.generations.is_dir() else []
-    for folder in folders:
-        marks = [m for m, so in (("current", folder.name == current), ("open here", folder.name == opened)) if so]
+    for name in reversed(published(corpus)):
+        marks = [m for m, so in (("current", name == current(corpus)), ("open here", name == opened)) if so]
         try:
-            manifest = Manifest.read(folder)
+            manifest = Manifest.read(Layout(corpus).folder(name))
         except CorpusError as exc:
-            rows.append((folder.name, ", ".join(marks), exc.message, "", "", "", ""))
+            rows.append((name, ", ".join(marks), exc.message, "", "", "", ""))
             continue
         numbers = (manifest.counts.get("documents", 0), manifest.counts.get("records", 0))
         on_disk = size(sum(part.bytes for part in manifest.parts.values()))
         created = manifest.created[:19].replace("T", " ")
-        rows.append((folder.name, ", ".join(marks), created, *numbers, on_disk, manifest.digest))
+        rows.append((name, ", ".join(marks), created, *numbers, on_disk, manifest.digest))
     heads = ("Generation", "", "Made (UTC)", "Documents", "Chunks", "On disk", "Digest")
     return table(heads, rows, (3, 4, 5), "Generations")

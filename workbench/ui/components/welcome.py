@@ -6,7 +6,7 @@ The tour's five steps are the order of work of the guide's first page; each open
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -15,7 +15,7 @@ from workbench.errors import WorkbenchError
 from workbench.markup import plain, visible
 from workbench.ui import auth, resources, runs
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, controls, indexing, live
+from workbench.ui.components import cards, controls, indexing, live, snapshot_view
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
@@ -83,9 +83,7 @@ def _snapshot() -> None:
     title = visible(plain(shown.title, 200))
     st.html(f'<div class="wb-note"><p><b><bdi>{title}</bdi></b></p>{summary(shown.about, shown.content)}</div>')
     st.download_button("Download it as a page", shown.html, f"{shown.id}.html", "text/html", key=_KEY + "html")
-    for number, search in enumerate(shown.searches):
-        st.text(plain(f"{search.title} ({search.mode})", 200))
-        st.dataframe(shown.frame(number), height=260, hide_index=True, key=f"{_KEY}frame.{number}")
+    snapshot_view.report(shown)
 
 
 # --- with one -----------------------------------------------------------------------------------------------------------
@@ -154,44 +152,28 @@ def tour(corpus: Corpus) -> None:
     """Five steps, each with a link that opens a page in a state."""
     _, queries = examples(corpus, EXAMPLES)
     query = queries[0] if queries else "how does it work"
+    asked, plan = {"q": query}, app_state.default_plan().replace({"fusion.alpha": 0.3})
+    moved = AppState(query=query, picture="ranks", plan=plan).to_params()
+    params: tuple[dict[str, str], ...] = (asked, moved, {**asked, "target": _expected(corpus, query)}, {}, {})
     st.markdown("**A tour in five steps**")
-    for number, (page, label, text, params) in enumerate(_steps(query, _expected(corpus, query)), 1):
+    for number, ((page, label, text), at) in enumerate(zip(_TOUR, params, strict=True), 1):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.page_link(app_state.page_of(page), label=f"{number}. {label}", query_params=params, width=250)
+            st.page_link(app_state.page_of(page), label=f"{number}. {label}", query_params=at, width=250)
             st.caption(text)
 
 
-def _steps(query: str, target: str) -> tuple[tuple[str, str, str, Mapping[str, str]], ...]:
-    """Page, label, text and address of each step."""
-    asked = {"q": query}
-    moved = AppState(query=query, picture="ranks", plan=app_state.default_plan().replace({"fusion.alpha": 0.3}))
-    return (
-        (
-            "",
-            "One query, four answers",
-            "Grep, BM25, vectors and their mix beside each other: what does each alone find?",
-            asked,
-        ),
-        (
-            "",
-            "Move one setting",
-            "Alpha is 0.3 here: the chart shows how ranks moved. Drag it back to 0.8.",
-            moved.to_params(),
-        ),
-        (
-            "explain",
-            "Why this rank?",
-            "The steps of the search, and where one document is in each source.",
-            asked | {"target": target},
-        ),
-        (
-            "judge",
-            "Judge before you believe",
-            "Grade passages without seeing who found them; every plan then gets a figure.",
-            {},
-        ),
-        ("tune", "Try every setting", "Measure many plans on judged queries, and keep the winner with a snapshot.", {}),
-    )
+_TOUR = (
+    ("", "One query, four answers", "Grep, BM25, vectors and their mix beside each other: what does each alone find?"),
+    ("", "Move one setting", "Alpha is 0.3 here: the chart shows how ranks moved. Drag it back to 0.8."),
+    ("explain", "Why this rank?", "The steps of the search, and where one document is in each source."),
+    (
+        "judge",
+        "Judge before you believe",
+        "Grade passages without seeing who found them; every plan then gets a figure.",
+    ),
+    ("tune", "Try every setting", "Measure many plans on judged queries, and keep the winner with a snapshot."),
+)
+"""Page, label and text of each step."""
 
 
 def _expected(corpus: Corpus, query: str) -> str:
@@ -206,7 +188,7 @@ def _expected(corpus: Corpus, query: str) -> str:
             judged = next(
                 (dict(judgments.qrels.get(i, {})) for i, t in judgments.topics.items() if t.text == query), {}
             )
-        scope = records.scope(corpus.principal, None, ())
+        scope = resources.scope(corpus)
         for document in sorted(judged, key=lambda document: (-judged[document], document)):
             if records.find_document(document, scope) is not None:
                 return document

@@ -130,8 +130,9 @@
   const named = (chunk) => `[data-chunk="${CSS.escape(chunk)}"]`;
   function rule() {
     const closed = opened.size ? `:not(${[...opened].map(named).join()})` : "";
-    rules.textContent = `.wb-compact .wb-card${closed}{display:grid;grid-template-columns:minmax(0,1fr) 3rem;gap:.5rem;
-      align-items:center;& >:not(.wb-head,.wb-bar){display:none} & .wb-title{-webkit-line-clamp:1} & .wb-bar{margin:0}}
+    rules.textContent = `.wb-compact .wb-card${closed}{display:flex;gap:.5rem;align-items:center;
+      & >:not(.wb-head,.wb-bar){display:none} & .wb-head{flex:1;min-width:0} & .wb-bar{flex:none;width:3rem;margin:0}
+      & .wb-title{display:block;white-space:nowrap;text-overflow:ellipsis} & .wb-spot{display:block}}
       ${pointed && `.wb-card${named(pointed)}{outline:2px solid var(--wb-sky);outline-offset:-1px}`}`;
   }
   rule();
@@ -215,7 +216,9 @@
     else push(state, title, url);
     bare = to.search ? "" : to.pathname;
   };
-  for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, () => { bare = ""; }, true);
+  // Boxes that open stand outside the app's element, which alone says which theme it has.
+  const theme = () => { document.documentElement.style.colorScheme = getComputedStyle(document.querySelector(".stApp")).colorScheme; };
+  for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, () => { bare = ""; theme(); }, true);
 
   document.addEventListener("keydown", (event) => {
     const at = event.target;

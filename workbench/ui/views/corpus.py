@@ -16,7 +16,7 @@ from workbench import settings
 from workbench.charts import token_figure
 from workbench.errors import CorpusNotFound, WorkbenchError, counted
 from workbench.records import Chunk
-from workbench.store.catalogue import SORTS, Catalogue, Row, rows_frame
+from workbench.store.catalogue import SORTS, Refused, Row, rows_frame
 from workbench.ui import auth, resources, runs
 from workbench.ui import state as app_state
 from workbench.ui.components import cards, controls, facets, indexing, tables, welcome
@@ -77,8 +77,7 @@ def _narrowing(corpus: Corpus, letters: str, help: str) -> tuple[str, str]:
     one.text_input(letters, text, placeholder="any letters", max_chars=500, help=help, **bound)
     bound = controls.bound("corpus.filter", where, lambda value: set_page_values(filter=value.strip(), row=""))
     help = "A condition on documents, as on the Search page. [Guide](guide?page=search#filters)"
-    example = next(iter(facets.counts(corpus, "", "type")), "markdown")
-    options: dict[str, Any] = {"placeholder": f"type = '{example}' and year >= 2024", "max_chars": 2_000}
+    options: dict[str, Any] = {"placeholder": facets.example(corpus), "max_chars": 2_000}
     two.text_input("Filter", where, help=help, **options, **bound)
     return text, where
 
@@ -89,7 +88,8 @@ def _paged(total: int, most: int) -> slice:
     page = min(int(value), pages) if value.isdecimal() and int(value) else 1
     if pages > 1:
         bound = controls.bound(f"corpus.row.{pages}", page, lambda chosen: set_page_values(row=str(chosen)))
-        st.pagination(pages, default=page, **bound)
+        # Without a width it hides the second of two pages beside other controls.
+        st.pagination(pages, default=page, width=min(44 * (pages + 2), 400), **bound)
     return slice((page - 1) * most, min(page * most, total))
 
 
@@ -121,8 +121,7 @@ def _documents(corpus: Corpus) -> None:
 
 
 def _tiles(corpus: Corpus, info: Any) -> None:
-    catalogue, key = Catalogue(corpus.engine.opened), corpus.engine.key
-    refused = resources.once("refused", key, lambda: sum(catalogue.refused(corpus.principal, 0)[0].values()))
+    refused = sum(_left_out(corpus)[0].values())
     copies = f"{counted(info['copies'], 'copy|copies')} of others among them" if info["copies"] else None
     help = "Chunks, and whole documents where a collection holds those."
     with st.container(horizontal=True, key="wb-tiles"):
@@ -133,18 +132,20 @@ def _tiles(corpus: Corpus, info: Any) -> None:
         st.metric("Not indexed", f"{refused:,}", help="Files that were skipped or failed.", border=True)
 
 
-@st.cache_resource(show_spinner=False, max_entries=32)
-def _found(key: str, text: str, where: str, sort: str, down: bool, _corpus: Corpus) -> NDArray[np.int64]:
-    engine = _corpus.engine
-    scope = engine.records.scope(_corpus.principal, where or None, ())
-    return Catalogue(engine.opened).documents(scope, engine.records, text, sort, down=down)
+@resources.kept()
+def _left_out(corpus: Corpus) -> tuple[dict[tuple[str, str], int], list[Refused]]:
+    return resources.catalogue(corpus).refused(corpus.principal, tables.MOST_FILES)
 
 
-@st.cache_resource(show_spinner=False, max_entries=32)
-def _held(key: str, text: str, where: str, _corpus: Corpus) -> NDArray[np.int64]:
-    engine = _corpus.engine
-    scope = engine.records.scope(_corpus.principal, where or None, ())
-    return Catalogue(engine.opened).holding(scope, text, engine.records)
+@resources.kept(32)
+def _found(corpus: Corpus, text: str, where: str, sort: str, down: bool) -> NDArray[np.int64]:
+    scope = resources.scope(corpus, where)
+    return resources.catalogue(corpus).documents(scope, corpus.engine.records, text, sort, down=down)
+
+
+@resources.kept(32)
+def _held(corpus: Corpus, text: str, where: str) -> NDArray[np.int64]:
+    return resources.catalogue(corpus).holding(resources.scope(corpus, where), text, corpus.engine.records)
 
 
 def _table(corpus: Corpus) -> str:
@@ -152,7 +153,7 @@ def _table(corpus: Corpus) -> str:
     text, where = _narrowing(corpus, "Path or title", "Documents whose path or title holds these letters.")
     sort, down = page_value("sort"), bool(page_value("down"))
     sort = sort if sort in SORTS else "path"
-    numbers = _found(corpus.engine.key, text, where, sort, down, corpus)
+    numbers = _found(corpus, text, where, sort, down)
     with st.container(horizontal=True, vertical_alignment="bottom", key=_KEY + "order"):
         bound = controls.bound("corpus.sort", sort, lambda value: set_page_values(sort=value, row=""))
         st.selectbox("Sort by", list(SORTS), index=list(SORTS).index(sort), width=150, **bound)
@@ -164,7 +165,7 @@ def _table(corpus: Corpus) -> str:
         return where
     page = numbers[shown].tolist()
     actions = st.container(horizontal=True, vertical_alignment="center", key=_KEY + "actions")
-    rows = Catalogue(corpus.engine.opened).rows(page, corpus.engine.records)
+    rows = resources.catalogue(corpus).rows(page, corpus.engine.records)
     frame = rows_frame(rows).drop("place")
     event: Any = st.dataframe(
         frame,
@@ -266,8 +267,8 @@ def _sources(corpus: Corpus) -> None:
     with controls.section("Where the documents come from", "corpus.sources") as opened:
         if not opened.open:
             return
-        engine, rows = corpus.engine, []
-        for s in engine.records.sources(engine.records.scope(corpus.principal, None, ())):
+        rows = []
+        for s in corpus.engine.records.sources(resources.scope(corpus)):
             newest = s.modified.strftime("%Y-%m-%d") if s.modified else ""
             rows.append((s.path, s.kind, s.documents, s.chunks, tables.size(s.bytes), newest))
         heads = ("Source", "Kind", "Documents", "Chunks", "Size", "Newest file")
@@ -283,8 +284,7 @@ def _identity(info: Any) -> None:
 
 
 def _tokens(corpus: Corpus) -> None:
-    engine = corpus.engine
-    tokens = Catalogue(engine.opened).tokens(engine.records.scope(corpus.principal, None, ()))
+    tokens = resources.catalogue(corpus).tokens(resources.scope(corpus))
     if not len(tokens):
         st.text("There are no chunks.")
         return
@@ -304,7 +304,7 @@ def _chunks(corpus: Corpus) -> None:
     text, where = _narrowing(corpus, "Text, section or path", help)
     engine = corpus.engine
     try:
-        numbers = _held(engine.key, text, where, corpus)
+        numbers = _held(corpus, text, where)
     except WorkbenchError as exc:
         st.html(cards.alert("", exc.message, exc.remedy))
         return
@@ -323,8 +323,7 @@ def _chunks(corpus: Corpus) -> None:
 
 
 def _refused(corpus: Corpus) -> None:
-    counts, listed = Catalogue(corpus.engine.opened).refused(corpus.principal, tables.MOST_FILES)
-    st.html(tables.refused_html(counts, listed))
+    st.html(tables.refused_html(*_left_out(corpus)))
 
 
 def _runs(corpus: Corpus) -> None:
@@ -333,9 +332,12 @@ def _runs(corpus: Corpus) -> None:
     if jobs.is_empty():
         st.text("No run was written down yet.")
     else:
-        st.dataframe(jobs, key=_KEY + "jobs", hide_index=True)
+        times = {
+            n: st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss") for n in ("queued", "started", "ended")
+        }
+        st.dataframe(jobs, key=_KEY + "jobs", hide_index=True, column_config=times)
     st.html('<h3 class="wb-chart">Generations</h3>')
-    if corpus.engine.records.scope(corpus.principal, None, ()).visible_documents is not None:
+    if resources.scope(corpus).visible_documents is not None:
         st.text(f"This page has {corpus.engine.generation} open; the others are for who sees the whole corpus.")
         return
     st.html(tables.generations_html(corpus.path, corpus.engine.generation))
@@ -352,8 +354,7 @@ def _index(corpus: Corpus) -> None:
         )
         st.code("workbench index PATH", language=None)
         return
-    records = corpus.engine.records
-    indexing.draw(corpus.path, corpus, corpus.principal, records.roots(records.scope(corpus.principal, None, ())))
+    indexing.draw(corpus.path, corpus, corpus.principal, corpus.engine.records.roots(resources.scope(corpus)))
 
 
 _DRAW = {"overview": _documents, "chunks": _chunks, "refused": _refused, "runs": _runs, "index": _index}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import add
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -29,9 +29,8 @@ from workbench.records import FEEDBACK, Label, Step, by_chunk
 from workbench.retrieve.explain import Explanation
 from workbench.retrieve.remedies import Way
 from workbench.retrieve.standing import SourceStanding
-from workbench.store.catalogue import Catalogue
 from workbench.store.types import WordScore
-from workbench.ui import auth, jobs, marks, resources
+from workbench.ui import marks, resources
 from workbench.ui import state as app_state
 from workbench.ui.components import cards, controls, live, sidebar, tables, thresholds, welcome
 from workbench.ui.components.cards import number
@@ -42,7 +41,6 @@ from workbench.ui.views import search
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
-    from workbench.evaluate.live import LiveMeasure
     from workbench.evaluate.statistics import Difference
     from workbench.retrieve.result import SearchResult
 
@@ -55,7 +53,7 @@ _KEY = controls.PREFIX + "explain."
 
 def draw(corpus: Corpus) -> None:
     state = app_state.current()
-    search.query_line("The query to explain; the Search page has the same one.")
+    search.query_line(corpus, "The query to explain; the Search page has the same one.")
     _settings(state, corpus)
     if request_of(state).blank:
         st.caption("There is no search to explain yet: type a query, or come here from the Search page.")
@@ -140,31 +138,20 @@ def _ways(corpus: Corpus, result: SearchResult, target: str, found: Explanation)
 
 @st.fragment
 def _every_way(corpus: Corpus, result: SearchResult, target: str) -> None:
-    ways = corpus.explain(result, target, every=True).ways
+    ways, now = corpus.explain(result, target, every=True).ways, result.plan
     name, measure = live.chosen(corpus)
     costs: Sequence[Difference | None] = [None] * len(ways)
     help = "Fuses the judged queries again with each change; the first time they are retrieved, which takes seconds."
-    judged = bool(name) and name != live.OFF
-    if judged and st.toggle(f"{measure} on {name}", key=_KEY + "costs", help=help):
+    if name in ("", live.OFF):
+        st.caption("With a judged query set it says here what each costs on other queries: make one on the Judge page.")
+    elif st.toggle(f"{measure} on {name}", key=_KEY + "costs", help=help):
         try:
             with st.spinner(f"Measuring on {plain(name, 60)}"):
-                costs = _costs(corpus, name, measure, result.plan, ways)
+                judged = live.measured(corpus)
+                costs = [judged.cost(now.replace(w.changes or {}), now) if w.of_plan else None for w in ways]
         except WorkbenchError as exc:
             st.html(cards.alert("", exc.message, exc.remedy))
-    elif not judged:
-        st.caption("With a judged query set it says here what each costs on other queries: make one on the Judge page.")
     st.html(ways_table(ways, costs, app_state.current()))
-
-
-def _costs(corpus: Corpus, name: str, measure: str, now: Plan, ways: Sequence[Way]) -> Sequence[Difference | None]:
-    """What each way does to the measure on a query set; None for one that changes more than the plan."""
-    key = (corpus.engine.key, name, measure, live.sets(corpus).get(name))
-
-    def retrieved() -> LiveMeasure:
-        return corpus.live(jobs.read_judged(corpus, name, auth.may_index()), measure, now)
-
-    measured = resources.once("explain-costs", key, retrieved)
-    return [measured.cost(now.replace(way.changes or {}), now) if way.of_plan else None for way in ways]
 
 
 def _apply(changes: dict[str, Any]) -> None:
@@ -180,19 +167,18 @@ def aim(target: str | None) -> None:
 def _paths(corpus: Corpus, result: SearchResult, target: str) -> list[str]:
     """What the box offers: the candidates' paths, nearest first, then the corpus's own, as many as a list can show."""
     candidates = [path for _, path in result.documents(_FIRST_PATHS)]
-    others = _first_paths(corpus.engine.key, corpus)
+    others = _first_paths(corpus)
     return list(dict.fromkeys([*([target] if target else []), *candidates, *others]))
 
 
-@st.cache_data(show_spinner=False, max_entries=16)
-def _first_paths(key: str, _corpus: Corpus) -> list[str]:
-    """Visible paths to choose from, kept for a generation: a slider must not list a large corpus again."""
-    engine = _corpus.engine
-    return Catalogue(engine.opened).paths(engine.records.scope(_corpus.principal, None, ()), _MOST_PATHS)
+@resources.kept()
+def _first_paths(corpus: Corpus) -> list[str]:
+    """Visible paths to choose from: a slider must not list a large corpus again."""
+    return resources.catalogue(corpus).paths(resources.scope(corpus), _MOST_PATHS)
 
 
 def _refused(corpus: Corpus, target: str) -> None:
-    for file in Catalogue(corpus.engine.opened).refused_named(target, corpus.principal):
+    for file in resources.catalogue(corpus).refused_named(target, corpus.principal):
         st.html(cards.alert(f"{file.path} was not indexed ({file.status.value})", file.reason, file.remedy))
 
 
@@ -272,7 +258,7 @@ _FUNNEL = {"filters": "filter", "strongest": "limit"}
 def _bump(result: SearchResult, shown: Sequence[Candidate], top: int, sources: tuple[str, ...]) -> None:
     reranked = bool(result.outcome.rerank)
     fits = most_places(len(sources), reranked)
-    figure = bump_figure(shown, sources, reranked=reranked, height=260 + 9 * min(len(shown), fits))
+    figure = bump_figure(shown, sources, reranked=reranked, height=300 + 13 * min(len(shown), fits))
     alt = "Rank in each source and in the fused list, one line a candidate."
     controls.chart(figure, _KEY + "bump", alt, "How ranks moved")
     if top > fits:
@@ -290,13 +276,18 @@ def _plane(corpus: Corpus, result: SearchResult, target: Candidate | None) -> No
     drawn = places(result.fused, np.arange(len(result.fused), dtype=np.int64), PLANE_POINTS)
     grades = marks.grades_of(corpus, app_state.current(), drawn)
     method = result.plan["fusion.method"]
-    additive = method in ADDITIVE and result.score_kind == "fused" and FEEDBACK not in result.fused.contributions
+    fed = FEEDBACK in result.fused.contributions
+    additive = method in ADDITIVE and result.score_kind == "fused" and not fed
     last, alt = max(1, len(result.hits)), "Candidates by keyword score and similarity, with the line of equal score."
     figure = plane_figure(result.fused, (keyword, vector), last=last, additive=additive, grades=grades, target=target)
     controls.chart(figure, _KEY + "plane", alt)
     if additive:
         judged = " Large shapes are judged." if grades else ""
         st.caption(f"Points above the dashed line outscore the last result. Filled points are results.{judged}")
+    elif fed:
+        st.caption(
+            "Feedback adds to each score what neither axis shows, so there is no line of equal score. Filled points are results."
+        )
     else:
         st.caption(f"With {method} and these sources there is no line of equal score. Filled points are results.")
 
@@ -309,9 +300,9 @@ def _how(result: SearchResult) -> None:
         if how.open:
             st.caption("The plan:")
             st.code(str(result.plan), language=None, wrap_lines=True)
-            for statement in statements(result):
-                st.caption(statement.title)
-                st.code(statement.text, language=statement.language, wrap_lines=True)
+            for title, text, language in statements(result):
+                st.caption(title)
+                st.code(text, language=language, wrap_lines=True)
     with st.container(horizontal=True):
         for kind, mime, help in search.EXPORTS:
             data, label = functools.partial(search.exported, resources.finder(), MODE, kind), f"Download {kind.upper()}"
@@ -454,14 +445,8 @@ def candidates_table(shown: Sequence[Candidate], sources: Sequence[str], asked: 
     return f'<div class="wb-places">{table(heads, rows, numbers, row_attributes=marks)}</div>'
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
-    title: str
-    text: str
-    language: str = "sql"
-
-
-def statements(result: SearchResult) -> list[Statement]:
+def statements(result: SearchResult) -> list[tuple[str, str, str]]:
+    """What was run: title, text and its language."""
     plan, made = result.plan, []
     engine, retrieved = result.engine, result.retrieved
     for source in retrieved.sources_for(plan):
@@ -469,9 +454,7 @@ def statements(result: SearchResult) -> list[Statement]:
         if base == "keyword":
             text = engine.lexical.sql(result.query, k1=plan["keyword.k1"], b=plan["keyword.b"], depth=depth)
             cut = "" if bound == OFF else f"; scores below {bound:g} are then dropped"
-            made.append(
-                Statement(f"{source}: BM25 of the words as SQL, over every record of the generation{cut}", text)
-            )
+            made.append((f"{source}: BM25 of the words as SQL, over every record of the generation{cut}", text, "sql"))
         elif base == "vector":
             answer = retrieved.answers[source]
             index = engine.vectors(encoder_of(source))
@@ -482,13 +465,13 @@ def statements(result: SearchResult) -> list[Statement]:
                 f"encoder {index.identity.name}, {index.identity.runtime}\n"
                 f"the best {depth:,}, {kept}"
             )
-            made.append(Statement(f"{source}: no SQL, an array of vectors", text, "text"))
+            made.append((f"{source}: no SQL, an array of vectors", text, "text"))
         else:
             text = "\n".join(retrieved.patterns) or "(no pattern)"
             what = "regular expressions" if plan["grep.regex"] else "fixed texts"
-            made.append(Statement(f"{source}: no SQL, lines that hold any of these {what}", text, "text"))
+            made.append((f"{source}: no SQL, lines that hold any of these {what}", text, "text"))
     if result.filters:
-        made.append(Statement("filter: which documents take part", filter_statement(result)))
+        made.append(("filter: which documents take part", filter_statement(result), "sql"))
     return made
 
 

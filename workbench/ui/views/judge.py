@@ -338,7 +338,7 @@ def _shown_html(shown: Shown, made: Round) -> str:
     kind = "wb-text wb-mono" if document.type in CODE else "wb-text"
     passage = cards.passage_html(excerpt(chunk.text, shown.matches, PASSAGE))
     place = visible(plain(cite(document.path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator), 300))
-    link = attribute(cards.chunk_address(chunk, document.path, document.document_id, {"q": query.text}))
+    link = attribute(cards.chunk_address(chunk, document.path, {"q": query.text}))
     return (
         f'<p class="wb-msg">Query {number} of {len(made.queries)}, passage {min(graded + 1, candidates)} of '
         f"{candidates}. How well does this passage answer it?{before}</p>"

@@ -33,7 +33,7 @@ from workbench.ranking.agreement import jaccard, overlap, rbo
 from workbench.retrieve.request import sources_of
 from workbench.ui import events, marks, resources
 from workbench.ui import state as app_state
-from workbench.ui.components import boxes, cards, conditions, controls, sidebar, welcome
+from workbench.ui.components import boxes, cards, conditions, controls, facets, sidebar, welcome
 from workbench.ui.components.cards import histogram_html
 from workbench.ui.components.controls import PREFIX, lazy
 from workbench.ui.components.thresholds import Place
@@ -74,21 +74,20 @@ CONTEXT_HELP = (
 )
 
 
-def query_line(help: str, example: str = "", types: Sequence[str] = ()) -> None:
+def query_line(corpus: Corpus, help: str, example: str = "") -> None:
     query, keywords, filters = st.columns([5, 3, 3], gap="small", vertical_alignment="bottom")
     with query:
         controls.text_box("query", "Query", help, example, search=True)
     with keywords:
         controls.text_box("keywords", "Keywords", KEYWORDS_HELP, "exact words, for grep")
     with filters:
-        controls.text_box("filters", "Filter", FILTER_HELP, f"type = '{types[0]}'" if types else "year >= 2024")
+        controls.text_box("filters", "Filter", FILTER_HELP, facets.example(corpus))
 
 
 def draw_bar(corpus: Corpus, state: AppState) -> None:
-    types = resources.info(corpus)["types"]
-    query_line(QUERY_HELP, "What finds the right passage?", sorted(types, key=types.get, reverse=True))
+    query_line(corpus, QUERY_HELP, "What finds the right passage?")
     plans = resources.saved_plans()
-    with st.container(horizontal=True, gap="small", key="wb-boxes"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="wb-boxes"):
         boxes.columns_box(state, plans)
         context = "Context: on" if state.context else "Context"
         with controls.lazy(context, "context", "What you have open in an editor, to search with.") as opened:
@@ -296,9 +295,8 @@ def _columns(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
     found = find(corpus, state)
     ranked, sources = ranks(found), sources_shown(found)
     shown, asked = marks.marks_of(corpus, state, found)
-    place = st.empty()
     if asked is not None and (line := marks.line_html(asked)):
-        place.html(line)
+        st.html(line)
     common = _common_fault(found)
     if common:
         st.html(common)
@@ -384,7 +382,7 @@ def _answers(corpus: Corpus, places: Mapping[str, Place]) -> None:
     if state.examples:
         _examples(corpus, state)
         return
-    picture = st.container(key="wb-picture")
+    picture = st.container(key="wb-picture" if state.picture == "none" else "wb-picture-drawn")
     found = _columns(corpus, state)
     threshold(found, state, places)
     with picture:
