@@ -58,7 +58,6 @@ _KEPT_RESULTS = 128
 
 
 def _until(key: Hashable, result: SearchResult, now: float) -> float:
-    """When a kept result is too old."""
     return now + float(result.plan["cache_seconds"])
 
 
@@ -104,7 +103,7 @@ class Corpus:
         self._words = SettingsFile(self.path, load_vocabulary, *VOCABULARY_FILES)
         self._engine: Engine | None = self._open()
         # Asked here, so that a corpus with tenants or roles is refused at the door and not at the first search.
-        self._pinned().records.scope(principal, None, ())
+        _ = self._pinned().visible
 
     @property
     def policy(self) -> Policy | None:
@@ -169,7 +168,7 @@ class Corpus:
             generation.close()
             return engine
         other = self._engine_of(generation)
-        other.records.scope(self.principal, None, ())
+        _ = other.visible
         self._forget()
         return other
 
@@ -211,7 +210,7 @@ class Corpus:
     def info(self) -> Mapping[str, Any]:
         """Generation id, counts, encoder, digest and bytes of what the principal may see."""
         engine = self.engine
-        return engine.records.info(engine.records.scope(self.principal, None, ()))
+        return engine.records.info(engine.visible)
 
     def jobs(self) -> polars.DataFrame:
         """Indexing runs, the newest first: queued, running, done or failed (`saved.jobs`). Raises CorpusError."""
@@ -223,8 +222,8 @@ class Corpus:
         """What the documents that the principal may see came from: path, kind, documents, chunks, bytes, modified, copies."""
         from workbench.saved.jobs import sources_frame
 
-        records = self.engine.records
-        return sources_frame(records, records.scope(self.principal, None, ()))
+        engine = self.engine
+        return sources_frame(engine.records, engine.visible)
 
     def documents(
         self, filters: str | None = None, text: str = "", sort: str = "path", *, descending: bool = False
@@ -317,7 +316,7 @@ class Corpus:
         from workbench.store.generations import DATABASE
 
         engine = self.engine
-        if engine.records.scope(self.principal, None, ()).visible is not None or engine.records.masks:
+        if engine.visible.visible is not None or engine.records.masks:
             raise UsageError(
                 "SQL would show documents or parts of them that are hidden from you",
                 f"The owner of the corpus can open {engine.opened.folder / DATABASE} with DuckDB, read-only",
@@ -469,7 +468,7 @@ class Corpus:
             request = replace(asked, plan=plan, **changes)
             return SearchResult(result.engine, retrieve(result.engine, request))
 
-        return explain_target(result.engine, result, target, again, every=every)
+        return explain_target(result, target, again, every=every)
 
     def grep(
         self,
@@ -511,7 +510,7 @@ class Corpus:
             path: A path as citations show it, an absolute one, or a whole citation, of whose place the text is given.
             at: A place in it instead: `12-18` (lines), `page=3`, `sheet=Sales&row=12`, `Sales!A12`, `slide 3`.
         """
-        return find_cited(self.engine, self.principal, path, at).asked
+        return find_cited(self.engine, path, at).asked
 
     def search_examples(
         self, query: str, context: str | None = None, limit: int = 5, plan: Plan | str = "pages"
@@ -528,7 +527,7 @@ class Corpus:
             QueryError, UsageError: What was asked cannot be.
             SourceUnavailable: Neither the vector nor the keyword side could run.
         """
-        return search_examples(self.engine, self.principal, query, context, limit, plan)
+        return search_examples(self.engine, query, context, limit, plan)
 
     # --- measure ---------------------------------------------------------------------------------------------------
 
@@ -656,9 +655,9 @@ class Corpus:
         from workbench.evaluate.run import as_indexed, as_judged
         from workbench.judgments.judging import other_names
 
-        records = self.engine.records
-        scope = records.scope(self.principal, None, ())
-        known = as_indexed(judgments.by_document().dropping(drop_identical_ids), records, scope)
+        engine = self.engine
+        judged = judgments.by_document().dropping(drop_identical_ids)
+        known = as_indexed(judged, engine.records, engine.visible)
         also = other_names(self.judging, sorted(known.document_keys))
         return score_run(as_judged(run, known, dict(also)), known, measures)
 
@@ -743,7 +742,7 @@ class Corpus:
             words: Words; a text of several is a phrase, one without a word in it counts 0.
         """
         engine = self.engine
-        counts = engine.lexical.frequencies(tuple(words), engine.records.scope(self.principal, None, ()))
+        counts = engine.lexical.frequencies(tuple(words), engine.visible)
         return dict(zip(words, counts.tolist(), strict=True))
 
 

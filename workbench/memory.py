@@ -98,7 +98,6 @@ def _file(corpus: Path, principal: Principal | None) -> Path:
 
 
 def _lock(corpus: Path) -> locks.FileLock:
-    """One change at a time."""
     folder = corpus / _FOLDER
     folder.mkdir(exist_ok=True)
     private(folder)
@@ -106,7 +105,6 @@ def _lock(corpus: Path) -> locks.FileLock:
 
 
 def _lines(corpus: Path, principal: Principal | None) -> dict[str, str]:
-    """Id -> line of the file, in order."""
     try:
         lines = _file(corpus, principal).read_text(encoding="utf-8").split("\n")
     except FileNotFoundError:

@@ -17,7 +17,7 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
@@ -105,6 +105,19 @@ class Span:
 
     start: int
     end: int
+
+
+def joined(spans: Iterable[tuple[int, int]], *, touching: bool = False) -> list[tuple[int, int]]:
+    """The spans (start included, end excluded; in any order) in order, overlapping ones as one; with `touching` also those
+    that only touch.
+    """
+    made: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if made and (start < made[-1][1] or (touching and start == made[-1][1])):
+            made[-1] = (made[-1][0], max(made[-1][1], end))
+        else:
+            made.append((start, end))
+    return made
 
 
 # --- documents ------------------------------------------------------------------------------------------------------

@@ -181,13 +181,13 @@ def test_a_file_that_is_not_indexed_is_read_from_disk(make_corpus, tmp_path):
 def test_a_changed_file_gives_its_current_text_with_a_note(make_corpus, tmp_path):
     """The text as it is now, and that it is not what was indexed; new claims of it hold at once."""
     corpus = make_corpus({"a.md": "alpha\n", "b.html": "<p>beta</p>"})
-    assert find_cited(corpus.engine, None, "a.md").note == ""
+    assert find_cited(corpus.engine, "a.md").note == ""
     (tmp_path / "files0" / "a.md").write_text("alpha\ngamma\n")
     (tmp_path / "files0" / "b.html").write_text("<p>delta</p>")
-    found = find_cited(corpus.engine, None, "a.md")
+    found = find_cited(corpus.engine, "a.md")
     assert found.text == corpus.read_file("a.md") == "alpha\ngamma\n"
     assert "a.md has changed since it was indexed" in found.note
-    other = find_cited(corpus.engine, None, "b.html")
+    other = find_cited(corpus.engine, "b.html")
     assert other.text.strip() == "beta"
     assert "run `workbench index`" in other.note
     (tmp_path / "files0" / "a.md").write_text("---\nroles: [hr]\n---\nsecret\n")

@@ -76,8 +76,8 @@ def test_whatever_compiles_runs_and_not_is_its_complement(node):
         statement, opposite = select(node, [], keys), select(Not(node), [], keys)
     except FilterError:
         return
-    (answer,) = database().execute(statement.sql, statement.values).fetchall()
-    (reverse,) = database().execute(opposite.sql, opposite.values).fetchall()
+    (answer,) = database().execute(*statement).fetchall()
+    (reverse,) = database().execute(*opposite).fetchall()
     assert isinstance(answer[0], bool)
     assert reverse[0] is not answer[0]
 

@@ -134,7 +134,7 @@ def test_what_a_result_cites_is_read_again(tmp_path):
         assert corpus.read_file("book.xlsx#sheet=Costs") == (
             "[ERROR: NOT_FOUND] book.xlsx: There is no place 'sheet=Costs' in it. It has sheet Sales, R&D = 5%."
         )
-        assert find_cited(corpus.engine, None, "notes.md:3").lines == (3, 3)
+        assert find_cited(corpus.engine, "notes.md:3").lines == (3, 3)
         result = corpus.search("heron", mode="keyword", limit=20)
         assert corpus.explain(result, "deck.pptx#slide=2").citation == "deck.pptx#slide=2"
         assert corpus.explain(result, "deck.pptx#slide=77").found

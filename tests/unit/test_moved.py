@@ -8,7 +8,7 @@ import pytest
 import workbench as wb
 from workbench.errors import UsageError
 from workbench.evaluate.judged import judge
-from workbench.retrieve.moved import moved
+from workbench.retrieve.compare import moved
 
 
 def test_every_result_of_both_lists_moves_once_and_says_why(sample: wb.Corpus) -> None:

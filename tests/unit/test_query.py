@@ -525,9 +525,6 @@ def test_highlights(corpus, query, text, marked):
     assert all(isinstance(s, Span) for s in spans)
 
 
-BUILT = [f"word{i % 7} shared Words_of{i % 5} run running runs 数据{i} fooBar-{i}" for i in range(200)]
-
-
 def test_words_made_by_other_rules_are_noticed(tmp_path):
     made = build(tmp_path, ["run runs"])
     assert not made.lexical.older

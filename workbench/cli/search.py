@@ -199,7 +199,7 @@ def read(o: Given) -> None:
     from workbench.retrieve.readfile import find_cited
 
     with o.open() as opened:
-        found = find_cited(opened.engine, opened.principal, o.path, o.at)
+        found = find_cited(opened.engine, o.path, o.at)
     code = 0 if found.found else 2 if found.text.startswith("[ERROR: ACCESS_DENIED]") else 1
     text, error = (found.asked, None) if found.found else ("", found.text)
     if o.as_json:

@@ -244,7 +244,7 @@ class CorpusTools:
         end_line: Annotated[int | None, Field(ge=1, description="Last line; empty: to the end.")] = None,
     ) -> Annotated[CallToolResult, FileAnswer]:
         """Read a document whole, what a citation names, or some lines. Only of the corpus and of the allowed folders."""
-        found = find_cited(self._corpus().engine, self._corpus().principal, path, "", self._allowed)
+        found = find_cited(self._corpus().engine, path, "", self._allowed)
         if not found.found:
             return CallToolResult(content=[TextContent(type="text", text=sentence(found.text))], is_error=True)
         if end_line is not None and end_line < start_line:

@@ -7,11 +7,10 @@ moves them. The app's sidebar and the sliders of a notebook read it. A test hold
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from workbench.plan.fields import FUSED, base_of
-from workbench.plan.plan import Plan
+from workbench.plan.plan import NEEDS, Plan
 from workbench.ranking.cutting import metric
 
 
@@ -24,7 +23,6 @@ class Slot:
         label: What the person reads; `{source}` stands for the source of a family.
         low, high, step: The slider's range and step; whole numbers for a whole-number field. None: no slider.
         typed: Plain box for the value in the plan's own spelling.
-        shown: Whether the field matters under a plan; one that does not has no control.
         whole_page: A move changes what other controls show.
     """
 
@@ -34,8 +32,11 @@ class Slot:
     high: float | None = None
     step: float | None = None
     typed: bool = False
-    shown: Callable[[Plan], bool] = lambda plan: True
     whole_page: bool = False
+
+    def shown(self, plan: Plan) -> bool:
+        """Whether the field matters under a plan; one that does not has no control."""
+        return self.name not in NEEDS or not NEEDS[self.name][2](plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +48,6 @@ class Group:
     slots: tuple[Slot, ...]
     expanded: bool = False
 
-
-def _where(field: str, value: str, equal: bool = True) -> Callable[[Plan], bool]:
-    return lambda plan: (plan[field] == value) == equal
-
-
-_RRF, _SCORES = _where("fusion.method", "rrf"), _where("fusion.method", "rrf", equal=False)
-_ADAPTS = _where("vector.adapt", "corpus")
-_DOCUMENTS, _RERANKS = _where("fusion.unit", "document"), _where("rerank.model", "off", equal=False)
 
 GROUPS: tuple[Group, ...] = (
     Group("results", "", (Slot("limit", "Results", 1, 50, 1, whole_page=True),), expanded=True),
@@ -75,12 +68,12 @@ GROUPS: tuple[Group, ...] = (
         (
             Slot("sources", "Sources"),
             Slot("fusion.method", "Method"),
-            Slot("fusion.k", "k", 1.0, 200.0, 1.0, shown=_RRF),
-            Slot("fusion.rank_base", "Ranks count from", shown=_RRF),
-            Slot("fusion.alpha", "alpha: vector's share", 0.0, 1.0, 0.01, shown=_where("fusion.method", "convex")),
+            Slot("fusion.k", "k", 1.0, 200.0, 1.0),
+            Slot("fusion.rank_base", "Ranks count from"),
+            Slot("fusion.alpha", "alpha: vector's share", 0.0, 1.0, 0.01),
             Slot("fusion.weights", "Weight of {source}", 0.0, 2.0, 0.05),
-            Slot("fusion.normalise", "Normalise {source}", shown=_SCORES),
-            Slot("fusion.missing", "Missing scores", shown=_SCORES),
+            Slot("fusion.normalise", "Normalise {source}"),
+            Slot("fusion.missing", "Missing scores"),
             Slot("fusion.unit", "Rank"),
         ),
         expanded=True,
@@ -114,15 +107,15 @@ GROUPS: tuple[Group, ...] = (
         (
             Slot("vector.exact", "Exact vector search"),
             Slot("vector.adapt", "Adapt to the corpus", whole_page=True),
-            Slot("vector.hubness", "Against hubs", 0.0, 1.0, 0.05, shown=_ADAPTS),
+            Slot("vector.hubness", "Against hubs", 0.0, 1.0, 0.05),
         ),
     ),
     Group(
         "feedback",
         "Feedback from the top",
         (
-            Slot("feedback.weight", "Weight of feedback", 0.0, 2.0, 0.05, shown=_ADAPTS),
-            Slot("feedback.top", "Results that it is taken from", 1, 20, 1, shown=_ADAPTS),
+            Slot("feedback.weight", "Weight of feedback", 0.0, 2.0, 0.05),
+            Slot("feedback.top", "Results that it is taken from", 1, 20, 1),
         ),
     ),
     Group("documents", "Documents", (Slot("collections", "Collections"),)),
@@ -134,8 +127,8 @@ GROUPS: tuple[Group, ...] = (
             Slot("neighbours", "Neighbours", 0, 5, 1),
             Slot("organise", "Organise"),
             Slot("fusion.single_source", "If only one source finds anything"),
-            Slot("fusion.prefer", "Represent a document by", shown=_DOCUMENTS),
-            Slot("fusion.renumber", "Use document ranks", shown=_DOCUMENTS),
+            Slot("fusion.prefer", "Represent a document by"),
+            Slot("fusion.renumber", "Use document ranks"),
         ),
     ),
     Group(
@@ -143,7 +136,7 @@ GROUPS: tuple[Group, ...] = (
         "Rerank and rewrite",
         (
             Slot("rerank.model", "Reranker", typed=True),
-            Slot("rerank.top", "Reranked candidates", 1, 200, 1, shown=_RERANKS),
+            Slot("rerank.top", "Reranked candidates", 1, 200, 1),
             Slot("rewrite.model", "Rewriter", typed=True),
         ),
     ),
@@ -181,7 +174,7 @@ def threshold_range(plan: Plan, source: str) -> tuple[float, float]:
     # The most that a result can have where every source puts it first; scores that are not normalised may lie beyond.
     fusion = plan.fusion
     end = sum(map(fusion.share, plan.sources)) or 1.0
-    if _RRF(plan):
+    if fusion.method == "rrf":
         end /= fusion.k + fusion.rank_base
     step = 10.0 ** (math.floor(math.log10(end)) - 2)
     return round(math.ceil(end / step) * step, 10), step

@@ -239,7 +239,6 @@ class Plan:
 
 
 def _field_of(name: str) -> str:
-    """The plan's field of an attribute of `FusionPlan`."""
     return name.replace("_", ".", 1) if name.startswith("feedback_") else f"fusion.{name}"
 
 
@@ -419,7 +418,8 @@ _SCORES = (
     "add fusion.method=convex or weighted",
     lambda plan: plan["fusion.method"] == "rrf",
 )
-_NEEDS: Mapping[str, tuple[str, str, Callable[[Plan], bool]]] = {
+_ADAPTED = "with vector.adapt off", "add vector.adapt=corpus", lambda plan: plan["vector.adapt"] == OFF
+NEEDS: Mapping[str, tuple[str, str, Callable[[Plan], bool]]] = {
     "fusion.k": _RANKS,
     "fusion.rank_base": _RANKS,
     "fusion.alpha": (_METHOD, "add fusion.method=convex", lambda plan: plan["fusion.method"] != "convex"),
@@ -427,9 +427,9 @@ _NEEDS: Mapping[str, tuple[str, str, Callable[[Plan], bool]]] = {
     "fusion.normalise": _SCORES,
     "fusion.renumber": _UNIT,
     "fusion.prefer": _UNIT,
-    "vector.hubness": ("with vector.adapt off", "add vector.adapt=corpus", lambda plan: plan["vector.adapt"] == OFF),
-    "feedback.weight": ("with vector.adapt off", "add vector.adapt=corpus", lambda plan: plan["vector.adapt"] == OFF),
-    "feedback.top": ("with feedback.weight 0", "add feedback.weight=0.2", lambda plan: not plan["feedback.weight"]),
+    "vector.hubness": _ADAPTED,
+    "feedback.weight": _ADAPTED,
+    "feedback.top": _ADAPTED,
     "rerank.top": ("with rerank.model off", "name a reranking model", lambda plan: plan["rerank.model"] == OFF),
 }
 """Field -> what is in the way, what to do, and whether it is in the way."""
@@ -437,11 +437,13 @@ _NEEDS: Mapping[str, tuple[str, str, Callable[[Plan], bool]]] = {
 
 def _reason(plan: Plan, field: str, source: str) -> tuple[str, str] | None:
     """What is in the way, and what to do; None where nothing is."""
-    if field in _NEEDS and _NEEDS[field][2](plan):
-        why, remedy, _ = _NEEDS[field]
-        return why.replace("{fusion.method}", plan["fusion.method"]).replace(
-            "{fusion.unit}", plan["fusion.unit"]
-        ), remedy
+    if field == "feedback.top" and not plan["feedback.weight"]:
+        return "with feedback.weight 0", "add feedback.weight=0.2"
+    if field in NEEDS and NEEDS[field][2](plan):
+        why, remedy, _ = NEEDS[field]
+        for name in ("fusion.method", "fusion.unit"):
+            why = why.replace(f"{{{name}}}", plan[name])
+        return why, remedy
     if source:
         running = (*plan.sources, "grep") if greps(plan) else tuple(s for s in plan.sources if base_of(s) != "grep")
         looked_up = {name for running_one in running for name in plan_fields.BY_NAME[field].looked_up(running_one)}

@@ -2,7 +2,7 @@
 
 `tmm` is a convex combination over theoretical minimum-maximum scores with computed missing scores (Bruch, Gai, Ingber:
 An Analysis of Fusion Functions for Hybrid Retrieval, arXiv 2210.11934). `default` is `tmm` with similarity adapted to the corpus
-and feedback from the top (`ranking.adapt`, `ranking.feedback`), because over nine judged collections it is better than `tmm`,
+and feedback from the top (`ranking.adapt`), because over nine judged collections it is better than `tmm`,
 and that than reciprocal rank fusion (figures in the guide). `rrf` is the field defaults,
 reciprocal rank fusion with k 60. The other five are retrieval systems in use, each as one plan, so that they run side by side
 on the same corpus; they build on the field defaults and on no other preset. The setting `vector_score_threshold` is the

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from workbench.errors import UsageError
 
 
-def overlap(first: Sequence[str], second: Sequence[str], depth: int | None = None) -> int:
-    """Number of ids in both rankings' first `depth` entries (None: all). Raises UsageError for an id given twice."""
-    return len(_top(first, depth) & _top(second, depth))
+def overlap(first: Sequence[str], second: Sequence[str]) -> int:
+    """Number of ids in both rankings. Raises UsageError for an id given twice."""
+    return len(_ids(first) & _ids(second))
 
 
-def jaccard(first: Sequence[str], second: Sequence[str], depth: int | None = None) -> float:
+def jaccard(first: Sequence[str], second: Sequence[str]) -> float:
     """Ids in both over ids in either, 0 to 1; 1 for two empty rankings. Raises UsageError for an id given twice."""
-    one, two = _top(first, depth), _top(second, depth)
+    one, two = _ids(first), _ids(second)
     return len(one & two) / len(one | two) if one or two else 1.0
 
 
@@ -40,7 +40,7 @@ def rbo(first: Sequence[str], second: Sequence[str], p: float = 0.9) -> float:
     """
     if not 0.0 < p < 1.0:
         raise UsageError(f"p is {p!r}", "It must be above 0 and below 1")
-    _top(first, None), _top(second, None)
+    _ids(first), _ids(second)
     short, long = sorted((list(first), list(second)), key=len)
     s, l = len(short), len(long)  # noqa: E741, the paper's names
     if s == 0:
@@ -81,10 +81,9 @@ def reached(found: Sequence[float], exact: Sequence[float]) -> int:
     return sum(score >= exact[-1] for score in found) if len(exact) else 0
 
 
-def _top(ranking: Sequence[str], depth: int | None) -> set[str]:
-    head = list(ranking[:depth])
-    unique = set(head)
-    if len(unique) != len(head):
-        twice = next(i for n, i in enumerate(head) if i in head[:n])
+def _ids(ranking: Sequence[str]) -> set[str]:
+    unique = set(ranking)
+    if len(unique) != len(ranking):
+        twice = next(i for n, i in enumerate(ranking) if i in ranking[:n])
         raise UsageError(f"The ranking holds {twice!r} twice", "Give each id once, at its best rank")
     return unique

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from workbench.errors import UsageError
 from workbench.plan.fields import FusionPlan
+from workbench.ranking.adapt import feedback
 from workbench.ranking.candidates import Bools, Candidates, Column, Floats, Ints
 from workbench.ranking.cutting import counted, cut_to_depth, cut_to_threshold, document_codes, first_of_each
 from workbench.ranking.evidence import RANK_METHODS, Evidence, tabulate
-from workbench.ranking.feedback import feedback
 from workbench.ranking.methods import Parameters, check, contributions, exact_sum
 from workbench.records import Kind
 

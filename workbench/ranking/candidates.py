@@ -105,13 +105,11 @@ class Candidates:
         raise KeyError(source)
 
     @classmethod
-    def from_rankings(
-        cls, rankings: Mapping[str, Sequence[tuple[str, float]]], kinds: Mapping[str, Kind] | None = None
-    ) -> Candidates:
+    def from_rankings(cls, rankings: Mapping[str, Sequence[tuple[str, float]]]) -> Candidates:
         """Candidates from plain rankings, for notebooks and tests: source -> (id, score) pairs, best first.
 
-        An id stands for chunk, document and path at once. A source whose name starts with `vector` is semantic unless
-        `kinds` says otherwise. Nothing is computed for rows that a source did not retrieve.
+        An id stands for chunk, document and path at once. A source whose name starts with `vector` is semantic.
+        Nothing is computed for rows that a source did not retrieve.
 
         Raises UsageError: A source ranks an id twice.
         """
@@ -125,7 +123,7 @@ class Candidates:
                 if rank[row[i]]:
                     raise UsageError(f"{source} ranks {i!r} twice", "Give each id once in a ranking, at its best rank")
                 rank[row[i]], score[row[i]] = position, value
-            kind = (kinds or {}).get(source, Kind.SEMANTIC if source.startswith("vector") else Kind.LEXICAL)
+            kind = Kind.SEMANTIC if source.startswith("vector") else Kind.LEXICAL
             columns.append(Column(source, kind, rank, score, score.copy(), np.zeros(len(ids), bool)))
         return cls(
             tuple(ids), tuple(ids), tuple(ids), np.ones(len(ids), np.int64), np.zeros(len(ids), bool), tuple(columns)

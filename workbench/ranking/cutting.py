@@ -29,20 +29,16 @@ from workbench.records import Kind
 class Metric:
     """One metric: its largest distance, and both directions (float64 in, float64 out)."""
 
-    name: str
     largest: float
     distance: Callable[[Floats], Floats]
     cosine: Callable[[Floats], Floats]
 
 
 METRICS: Mapping[str, Metric] = {
-    m.name: m
-    for m in (
-        Metric("angular", 1.0, lambda c: np.arccos(c) / np.pi, lambda d: np.cos(d * np.pi)),
-        Metric("cosine", 2.0, lambda c: 1.0 - c, lambda d: 1.0 - d),
-        Metric("l2", 2.0, lambda c: np.sqrt(2.0 - 2.0 * c), lambda d: 1.0 - d * d / 2.0),
-        Metric("l2sq", 4.0, lambda c: 2.0 - 2.0 * c, lambda d: 1.0 - d / 2.0),
-    )
+    "angular": Metric(1.0, lambda c: np.arccos(c) / np.pi, lambda d: np.cos(d * np.pi)),
+    "cosine": Metric(2.0, lambda c: 1.0 - c, lambda d: 1.0 - d),
+    "l2": Metric(2.0, lambda c: np.sqrt(2.0 - 2.0 * c), lambda d: 1.0 - d * d / 2.0),
+    "l2sq": Metric(4.0, lambda c: 2.0 - 2.0 * c, lambda d: 1.0 - d / 2.0),
 }
 
 

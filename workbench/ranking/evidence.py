@@ -17,7 +17,7 @@ normalised score of the source's list. A source with an empty list says nothing 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -101,34 +101,24 @@ def tabulate(
             raise UsageError("Documents are ranked, and the rows' documents are not given", "Pass them")
         codes = renumbered(documents[alive])
         rows = alive[np.unique(codes, return_index=True)[1]]
-    base = _Rows(alive, codes, owner, np.zeros(len(rows), np.int64), queries)
-    base.of_item[codes] = owner
-    evidence = tuple(_evidence(column, base, fusion) for column in columns)
-    coverage = np.zeros(len(rows), np.int64)
+    of_item = np.zeros(len(rows), np.int64)
+    of_item[codes] = owner
+    table = Table(rows, alive, codes, of_item, (), np.zeros(len(rows), np.int64))
+    evidence = tuple(_evidence(column, table, owner, queries, fusion) for column in columns)
     for e in evidence:
-        coverage += e.rank > 0
-    return Table(rows, alive, codes, base.of_item, evidence, coverage)
+        table.coverage[e.rank > 0] += 1
+    return replace(table, evidence=evidence)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """The alive rows: which, their items and queries, and the query of each item."""
-
-    alive: Ints
-    codes: Ints
-    query: Ints
-    of_item: Ints
-    queries: int
-
-
-def _evidence(column: Column, base: _Rows, fusion: FusionPlan) -> Evidence:
-    alive, codes, items = base.alive, base.codes, len(base.of_item)
+def _evidence(column: Column, table: Table, query: Ints, queries: int, fusion: FusionPlan) -> Evidence:
+    """What a source says of the items of a table; `query` int64 (a,) is that of each alive row, and there are `queries`."""
+    alive, codes, items = table.alive, table.codes, len(table.rows)
     raw_rank, cut, hit = column.rank[alive], column.cut[alive], column.retrieved[alive]
     places = np.flatnonzero(hit)  # this source's lists, as positions in `alive`
     scores = column.counting[alive[places]]
     if column.adapted is not None:
-        order = places[np.lexsort((places, -scores, base.query[places]))]
-        raw_rank[order] = counted(base.query[order])
+        order = places[np.lexsort((places, -scores, query[places]))]
+        raw_rank[order] = counted(query[order])
     ranks = raw_rank[places]
     if not np.isfinite(scores).all():
         raise UsageError(
@@ -137,32 +127,32 @@ def _evidence(column: Column, base: _Rows, fusion: FusionPlan) -> Evidence:
         )
     best = places  # the record of each item that counts
     if fusion.unit == "document":
-        best = first_of_each(codes, places[np.lexsort((ranks, base.query[places]))])
+        best = first_of_each(codes, places[np.lexsort((ranks, query[places]))])
     rank, record = np.zeros(items, np.int64), np.full(items, -1, np.int64)
     collapsed = fusion.unit == "document" and fusion.renumber
-    rank[codes[best]] = counted(base.query[best]) if collapsed else raw_rank[best]
+    rank[codes[best]] = counted(query[best]) if collapsed else raw_rank[best]
     record[codes[best]] = alive[best]
     value, scored = np.zeros(items), rank > 0
     if fusion.method not in RANK_METHODS and len(places):
         listed = best if collapsed else places
         ranks, scores = (rank[codes[best]] if collapsed else ranks), column.counting[alive[listed]]
-        lists = Lists(scores, ranks, base.query[listed], base.queries, column.kind)
+        lists = Lists(scores, ranks, query[listed], queries, column.kind)
         normalised, mapped = normalise(fusion.normalisation(column.source), lists)
         # Where every record is in the list, a document takes the value of its best one.
         of_row = np.zeros(len(alive))
         of_row[listed] = normalised
         value[codes[best]] = of_row[best]
-        says = ~np.isnan(lists.high)[base.of_item]  # a source with an empty list says nothing
+        says = ~np.isnan(lists.high)[table.query]  # a source with an empty list says nothing
         if fusion.missing == "floor":
             barred = np.ones(items, bool)
             barred[codes[~cut]] = False  # an item is cut where all of its rows are
             missing = ~scored & ~barred & says
-            value[missing] = lists.each(np.minimum, normalised)[base.of_item[missing]]
+            value[missing] = lists.each(np.minimum, normalised)[table.query[missing]]
             scored = scored | missing
         elif fusion.missing == "computed":
             every = column.computed if column.adapted is None else column.adapted
             found, best_score = _computed(every[alive], ~cut, codes, ~scored & says)
-            value[found] = mapped(best_score, base.of_item[found])
+            value[found] = mapped(best_score, table.query[found])
             scored[found] = True
     return Evidence(column.source, column.kind, rank, record, value, scored)
 

@@ -17,10 +17,10 @@ import numpy as np
 
 from workbench.errors import UsageError
 from workbench.plan.fields import FusionPlan
+from workbench.ranking.adapt import feedback
 from workbench.ranking.candidates import Candidates, Floats, Ints
 from workbench.ranking.cutting import document_codes
 from workbench.ranking.evidence import Table, tabulate
-from workbench.ranking.feedback import feedback
 from workbench.ranking.methods import Parameters, best_first, check, contributions, exact_sum
 from workbench.records import FEEDBACK, Kind, Label
 
@@ -102,8 +102,10 @@ def fuse(candidates: Candidates | Mapping[str, Sequence[tuple[str, float]]], fus
     plan = fusion or FusionPlan()
     check(plan, [c.source for c in candidates.columns])
     table = _tabulated(candidates, plan)
+    weights = tuple(plan.weight(e.source) for e in table.evidence)
+    numbers = Parameters(float(plan.k), float(plan.rank_base), float(plan.alpha), weights)
     # Adding 0.0 turns -0.0 (weight 0 times a negative score) into 0.0, which prints and compares as people expect.
-    parts = [p + 0.0 for p in contributions(table.evidence, plan.method, parameters(plan, table))]
+    parts = [p + 0.0 for p in contributions(table.evidence, plan.method, numbers)]
     scores = exact_sum(parts) if parts else np.zeros(0)
     values = [
         np.where(e.scored, e.value, np.nan) if plan.method != "rrf" else np.full(len(e.rank), np.nan)
@@ -141,7 +143,6 @@ def passthrough(candidates: Candidates, source: str, fusion: FusionPlan | None =
 
 
 def _fed_back(scores: Floats, table: Table, vectors: Floats, plan: FusionPlan) -> Floats:
-    """What feedback adds to each item, from the items' vectors."""
     order = np.argsort(-table.coverage, kind="stable")
     vectors, weight = vectors[order], np.array([plan.feedback_weight])
     added = np.empty(len(scores))
@@ -154,12 +155,6 @@ def _fed_back(scores: Floats, table: Table, vectors: Floats, plan: FusionPlan) -
 def _tabulated(candidates: Candidates, plan: FusionPlan) -> Table:
     documents = document_codes(candidates.document_ids) if plan.unit == "document" else None
     return tabulate(candidates.columns, plan, documents)
-
-
-def parameters(fusion: FusionPlan, table: Table) -> Parameters:
-    """What the methods read of one plan."""
-    weights = tuple(fusion.weight(e.source) for e in table.evidence)
-    return Parameters(float(fusion.k), float(fusion.rank_base), float(fusion.alpha), weights)
 
 
 def _fused(

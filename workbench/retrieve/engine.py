@@ -19,9 +19,8 @@ from workbench.records import Principal, principal_key
 from workbench.store.access.visibility import Policy
 from workbench.store.lexical.search import LexicalIndex
 from workbench.store.lexical.synonyms import NONE, Vocabulary
-from workbench.store.protocol import Vectors
 from workbench.store.reader import Generation
-from workbench.store.types import Scope
+from workbench.store.types import Scope, Vectors
 
 if TYPE_CHECKING:
     from workbench.store.grep.search import MappedGrep
@@ -40,6 +39,7 @@ class Engine:
 
     Attributes:
         opened: The generation.
+        principal: Who asks; None is the local owner.
         policy: What decides what the principal sees beyond tenant and roles; None shows everything.
         served: Plans come from others: they name only models of the setting `allowed_models`.
         vocabulary: The synonyms and stop words that the word index reads queries with.
@@ -58,7 +58,7 @@ class Engine:
         # Where the policy masks texts for the principal, records, lines and words leave the store masked.
         self._masks = policy is not None and policy.redacts(principal)
         self._masked: tuple[StoredRecords, MappedGrep, LexicalIndex] | None = None
-        self._principal, self._encoder = principal, encoder
+        self.principal, self._encoder = principal, encoder
         self._models: dict[str, Encoder] = {}
         self._embedded: LRUCache[tuple[str, str], NDArray[np.float32]] = LRUCache(_KEPT_VECTORS)
         self._adaptations: LRUCache[tuple[str, bytes | None], Adaptation | None] = LRUCache(_KEPT_ADAPTATIONS)
@@ -72,7 +72,7 @@ class Engine:
     @property
     def key(self) -> str:
         """Names the corpus's state for the principal: generation, policy, rules and who asks. For caches of what it answers."""
-        return json.dumps([str(self.opened.folder.absolute()), self.access, principal_key(self._principal)])
+        return json.dumps([str(self.opened.folder.absolute()), self.access, principal_key(self.principal)])
 
     @property
     def access(self) -> str:
@@ -97,6 +97,11 @@ class Engine:
         return self._shown()[0] if self._masks else self.opened.records
 
     @property
+    def visible(self) -> Scope:
+        """Everything that the principal may see. Raises PrincipalRequired."""
+        return self.records.scope(self.principal, None, ())
+
+    @property
     def grep(self) -> MappedGrep:
         return self._shown()[1] if self._masks else self.opened.grep
 
@@ -113,7 +118,7 @@ class Engine:
             if self._masked is None:
                 assert self.policy is not None
                 records, grep = self.opened.records, self.opened.grep
-                redactor = Redactor(records, grep, self.policy, self._principal)
+                redactor = Redactor(records, grep, self.policy, self.principal)
                 shown = RedactedRecords(records, redactor)
                 lexical = self.opened.lexical.shown_by(shown, lambda inner: ShownPostings(inner, records, redactor))
                 self._masked = shown, RedactedGrep(grep, redactor), lexical
@@ -143,7 +148,7 @@ class Engine:
         begins. -1 for fewer than 200 passages. Kept.
         """
         if encoder not in self._bulks:
-            visible = self.records.scope(self._principal, None, ()).visible
+            visible = self.visible.visible
             numbers = np.arange(self.records.records_total) if visible is None else np.flatnonzero(visible)
             chosen = numbers[np.linspace(0, len(numbers) - 1, min(_BULK_SAMPLE, len(numbers))).astype(np.int64)]
             rows = self.vectors(encoder).vectors(chosen)

@@ -24,7 +24,7 @@ from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.outline import Lines
 from workbench.locators import locate
 from workbench.plan.plan import Plan
-from workbench.records import Chunk, ChunkKind, Document, Principal, cite
+from workbench.records import Chunk, ChunkKind, Document, cite
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.request import Request, check_principal, make_request, whole
 from workbench.retrieve.result import SearchResult
@@ -77,20 +77,15 @@ class Examples(tuple[Example, ...]):
 
 
 def search_examples(
-    engine: Engine,
-    principal: Principal | None,
-    query: str,
-    context: str | None = None,
-    limit: int = 5,
-    plan: Plan | str = "pages",
+    engine: Engine, query: str, context: str | None = None, limit: int = 5, plan: Plan | str = "pages"
 ) -> Examples:
-    """Search the examples that the principal may see; arguments as `Corpus.search_examples` has them.
+    """Search the examples that the engine's principal may see; arguments as `Corpus.search_examples` has them.
 
     Score down, then path, then line up; blocks of one section with more of the query's words first. A plan with a reranking
     model keeps its order.
     """
-    request = make_request(query, principal, plan, context=context, limit=whole(limit, "limit", 1, _MOST))
-    check_principal(request.plan, principal)
+    request = make_request(query, engine.principal, plan, context=context, limit=whole(limit, "limit", 1, _MOST))
+    check_principal(request.plan, engine.principal)
     scope = _examples(engine, request)
     if not request.query or not engine.records.count(scope)[1]:
         return Examples()
@@ -101,7 +96,6 @@ def search_examples(
 
 
 def _examples(engine: Engine, request: Request) -> Scope:
-    """The visible records that are examples, or sections of them."""
     own = f"type = '{EXAMPLE_TYPE}' or collection = '{EXAMPLE_COLLECTION}'"
     collections = request.plan["collections"]
     seen = engine.records.scope(request.principal, None, collections)
@@ -114,7 +108,6 @@ def _examples(engine: Engine, request: Request) -> Scope:
 
 
 def _made(result: SearchResult) -> list[Example]:
-    """The results as examples, each once: a document by its best record, a section block by block."""
     engine, records, fused = result.engine, result.engine.records, result.fused
     rows = records.rows(result.retrieved.columns.numbers[fused.rows[result.order]].tolist())
     numbers = sorted({row.document_number for row in rows})

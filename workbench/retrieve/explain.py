@@ -89,18 +89,11 @@ _SIMILAR = 8
 
 
 def explain(
-    engine: Engine,
-    result: SearchResult,
-    target: str | Hit,
-    search: Search,
-    start: Remedy | None = None,
-    *,
-    every: bool = False,
+    result: SearchResult, target: str | Hit, search: Search, start: Remedy | None = None, *, every: bool = False
 ) -> Explanation:
     """Explain why `target` is in `result`, or not.
 
     Args:
-        engine: The result's generation.
         result: A result.
         target: A hit, a chunk id, a document id or path, or a citation: `path:line`, `path:first-last`, `path#slide=3`. A part
             of one path alone is as good as the whole.
@@ -109,8 +102,8 @@ def explain(
         every: Look for every kind of way in, not the first alone.
     """
     name = target.chunk_id if isinstance(target, Hit) else str(target).strip()
-    retrieved = result.retrieved
-    scope = engine.records.scope(retrieved.request.principal, None, ())
+    engine, retrieved = result.engine, result.retrieved
+    scope = engine.visible
     numbers, whole = _resolve(engine, name, scope)
     similar = () if len(numbers) else _similar(engine, name, scope)
     if len(similar) == 1:
@@ -122,20 +115,20 @@ def explain(
     allowed = retrieved.scope.allowed
     inside = numbers if allowed is None else numbers[allowed[numbers]]
     if not len(inside):
-        return _filtered(engine, result, name, numbers, search, every)
-    inside = _shown_as(result, inside)
-    return _explain_records(engine, result, name, inside.tolist(), whole, search, start or Remedy(), every)
+        return _filtered(result, name, numbers, search, every)
+    shown = _shown_as(result, inside).tolist()
+    return _explain_records(result, name, shown, whole, search, start or Remedy(), every)
 
 
-def dropped(engine: Engine, result: SearchResult, chunk_id: str) -> tuple[str, str]:
+def dropped(result: SearchResult, chunk_id: str) -> tuple[str, str]:
     """The step that keeps a record out of a result, and why, as `explain` has them, without any search for a remedy; "" and why
     not where it is a result, or its document is where the plan ranks documents.
     """
-    number = engine.records.find_record(chunk_id, engine.records.scope(result.retrieved.request.principal, None, ()))
+    number = result.engine.records.find_record(chunk_id, result.engine.visible)
     allowed = result.retrieved.scope.allowed
     if number is None or (allowed is not None and not allowed[number]):
         return "filters", "The filter or the plan's collections leave it out"
-    case = Case(engine, result, _shown_as(result, np.array([number], np.int64)).tolist())
+    case = Case(result, _shown_as(result, np.array([number], np.int64)).tolist())
     found = np.flatnonzero(result.outcome.shown == case.position)
     return ("", f"It is result {int(found[0]) + 1}") if len(found) else _dropped(case)
 
@@ -196,17 +189,10 @@ def _shown(engine: Engine, number: int, chunk: Chunk) -> dict[str, Any]:
 
 
 def _explain_records(
-    engine: Engine,
-    result: SearchResult,
-    name: str,
-    numbers: Sequence[int],
-    whole: bool,
-    search: Search,
-    start: Remedy,
-    every: bool,
+    result: SearchResult, name: str, numbers: Sequence[int], whole: bool, search: Search, start: Remedy, every: bool
 ) -> Explanation:
-    """Explain records that the filter and the collections leave: a document's, or those that a place touches."""
-    case = Case(engine, result, numbers, "its best passage" if whole and len(numbers) > 1 else "it")
+    engine = result.engine
+    case = Case(result, numbers, "its best passage" if whole and len(numbers) > 1 else "it")
     chunk = engine.records.rows([case.number])[0].chunk
     parts = not whole and result.plan["fusion.unit"] != "document"
     names = engine.records.columns(np.array(numbers, np.int64)).chunk_ids if parts else ()
@@ -252,7 +238,6 @@ _STEPS = {
 
 
 def _dropped(case: Case) -> tuple[str, str]:
-    """The step that dropped it, and why."""
     result, position = case.result, case.position
     if position < 0:
         reasons = [(step, s.reason) for state, step in _STEPS.items() for s in case.standings if s.state == state]
@@ -275,11 +260,9 @@ def _dropped(case: Case) -> tuple[str, str]:
     return "strongest", f"{number} {strongest}: keyword.keep_strongest is yes"
 
 
-def _filtered(
-    engine: Engine, result: SearchResult, name: str, numbers: Ints, search: Search, every: bool
-) -> Explanation:
-    """Explain a document that the filter or the plan's collections leave out."""
-    records, request = engine.records, result.retrieved.request
+def _filtered(result: SearchResult, name: str, numbers: Ints, search: Search, every: bool) -> Explanation:
+    engine, request = result.engine, result.retrieved.request
+    records = engine.records
     collections = request.plan["collections"]
 
     def left_out(filters: str | None, collections: tuple[str, ...]) -> bool:
@@ -299,7 +282,7 @@ def _filtered(
         start = start.more({"collections": "all"})
     # Once that is gone something else may keep it out.
     opened = search(result.plan.replace(start.changes), **start.request)
-    then = explain(engine, opened, name, search, start, every=every)
+    then = explain(opened, name, search, start, every=every)
     ways = (start.way(then.rank),) if then.rank else then.ways
     first = ways[0] if ways else replace(start.way(), remedy=f"{start.sentence}; then: {then.reason}. {then.remedy}")
     reason = "it is left out before the sources are searched"

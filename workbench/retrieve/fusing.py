@@ -107,7 +107,6 @@ def _dedupe(rows: Ints, retrieved: Retrieved, plan: Plan) -> tuple[Ints, dict[in
 
 
 def _reranked(engine: Engine, retrieved: Retrieved, made: Outcome, plan: Plan) -> Outcome:
-    """The outcome with its top in the model's order; as it was, with a warning, where the model fails."""
     model, top = str(plan["rerank.model"]), made.kept[: int(plan["rerank.top"])]
     try:
         scores = _scores(engine, retrieved, made, model, top)
@@ -201,7 +200,7 @@ def _steps(retrieved: Retrieved, plan: Plan, made: Outcome) -> list[Step]:
         reason = f"fused score at least {least:g}" if fused else f"not applied: {own_scores(made.score_kind)}"
         steps.append(Step("threshold", FUSED, total, made.above, reason))
     steps.append(Step("dedupe", "", made.above, left, "the same text as a better one" if plan["dedupe"] else "off"))
-    if retrieved.masks:
+    if retrieved.ask_masked is not None:
         masked = retrieved.masked_rows(made.fused.rows[made.kept])
         steps.append(Step("policy", "", left, left, f"{masked:,} of them are shown with parts masked"))
     return steps

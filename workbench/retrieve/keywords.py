@@ -147,7 +147,6 @@ _HALVES = frozenset("isn aren wasn weren hasn haven hadn doesn didn won wouldn c
 
 
 def _is_contraction(word: str) -> bool:
-    """Whether a word is a stop word or two run together: don't, what's."""
     parts = re.split(r"['’]", word.lower())
     return len(parts) == 2 and all(part in STOP_WORDS or part in _HALVES for part in parts)
 

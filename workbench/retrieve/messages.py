@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from workbench.ranking.candidates import Floats, Ints
 from workbench.ranking.cutting import to_distance
 from workbench.records import Hit
 from workbench.retrieve.fusing import Outcome, own_scores
-from workbench.retrieve.sources import scope_of
 from workbench.store.access.filters import conditions, parse
 from workbench.store.catalogue import Catalogue
 from workbench.store.lexical.synonyms import spoken
@@ -109,7 +108,6 @@ def warnings_for(result: SearchResult) -> tuple[str, ...]:
 
 
 def _nothing_found(result: SearchResult) -> Sequence[str]:
-    """What to try when nothing was found, for the mode that was asked."""
     retrieved, outcome, plan, mode = result.retrieved, result.outcome, result.plan, result.mode
     if not result.query and not retrieved.patterns:
         return ("There is no query: type one",)
@@ -190,15 +188,9 @@ def _keeping(distances: Floats, wanted: int) -> tuple[float, int]:
     return threshold, kept
 
 
-def _info(result: SearchResult) -> Mapping[str, Any]:
-    records = result.engine.records
-    return records.info(records.scope(result.retrieved.request.principal, None, ()))
-
-
 def _absent_collections(result: SearchResult) -> tuple[str, ...]:
-    """The collections that a plan names and the corpus lacks, beside those that it has."""
     named = {*result.plan["collections"], *map(collection_of, result.plan.sources)} - {""}
-    known = sorted(_info(result)["collections"]) if named else []
+    known = sorted(result.engine.records.info(result.engine.visible)["collections"]) if named else []
     absent = sorted(named - set(known))
     if not absent or not known:
         return ()
@@ -218,9 +210,8 @@ def _nothing_allowed(result: SearchResult) -> Sequence[str]:
     said = [f"No document{where} matches the filter {result.filters}"]
     engine = result.engine
     catalogue = Catalogue(engine.opened)
-    everywhere = engine.records.scope(result.retrieved.request.principal, None, ())
     for field in dict.fromkeys(condition.field for condition in conditions(parse(result.filters))):
-        values = list(catalogue.values(everywhere, field, engine.records).items())
+        values = list(catalogue.values(engine.visible, field, engine.records).items())
         if values:
             shown = ", ".join(f"{value} ({count:,})" for value, count in values[:_MOST_VALUES])
             said.append(f"Values of {field} here: {shown}{', …' if len(values) > _MOST_VALUES else ''}")
@@ -231,11 +222,9 @@ _MOST_VALUES = 12
 
 
 def _no_words(result: SearchResult, source: str) -> str:
-    """Why a keyword source matches nothing, and what to do."""
-    engine, request = result.engine, result.retrieved.request
-    scope = scope_of(engine, request, source, result.retrieved.scope)
-    everywhere = engine.records.scope(request.principal, None, ())
-    words, all_words = (engine.lexical.occurring(result.query, s) for s in (scope, everywhere))
+    engine = result.engine
+    scopes = result.retrieved.answers[source].scope, engine.visible
+    words, all_words = (engine.lexical.occurring(result.query, scope) for scope in scopes)
     return nothing_matches(words, all_words, result.plan["keyword.operator"])
 
 

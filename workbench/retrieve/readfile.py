@@ -27,15 +27,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench import settings
-from workbench.errors import UsageError, sentence
+from workbench.errors import CorpusError, UsageError, sentence
 from workbench.ingest.encoding import normalise
 from workbench.ingest.errors import ReadError
 from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.rules import FileRules, narrow
 from workbench.locators import Place, ends_of, locator, order_of, pairs_of
-from workbench.records import Document, Principal, Span
+from workbench.records import Document, Span
 from workbench.retrieve.engine import Engine
-from workbench.store.access.visibility import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,26 +78,19 @@ def lines_of(text: str, span: Span) -> tuple[int, int]:
 
 
 def find_cited(
-    engine: Engine,
-    principal: Principal | None,
-    asked: str,
-    at: str = "",
-    allowed: tuple[Path, ...] | None = None,
-    *,
-    stored: bool = False,
+    engine: Engine, asked: str, at: str = "", allowed: tuple[Path, ...] | None = None, *, stored: bool = False
 ) -> FileText:
     """The text of a visible document, or of a file below an allowed folder; what is asked for is then `place`.
 
     Args:
         engine: The generation.
-        principal: Who asks.
         asked: A path as citations show it (relative to its root), an absolute one, or a whole citation.
         at: A place in it, instead of that of the citation: `12-18` (lines), `page=3`, `sheet=Sales&row=12`, `Sales!A12`. A place
             that is not there is a NOT_FOUND that says which are.
         allowed: Folders allowed by name, resolved; None: those of the setting `allowed_roots`.
         stored: Give an indexed document's stored text, whether or not its file has changed since.
     """
-    tried = [(_find(engine, principal, path, allowed, stored), place) for path, place in split_citation(asked.strip())]
+    tried = [(_find(engine, path, allowed, stored), place) for path, place in split_citation(asked.strip())]
     found, place = next(((f, p) for f, p in tried if f.found), tried[-1])
     place = at or place
     if not found.found or not place:
@@ -116,11 +108,8 @@ def _place_in(engine: Engine, found: FileText, place: str) -> Span:
     return find_place(place, found.text, engine.records.places(found.number), header.page_starts)
 
 
-def _find(
-    engine: Engine, principal: Principal | None, path: str, allowed: tuple[Path, ...] | None, stored: bool
-) -> FileText:
-    records, asked = engine.records, path.strip()
-    scope = records.scope(principal, None, ())
+def _find(engine: Engine, path: str, allowed: tuple[Path, ...] | None, stored: bool) -> FileText:
+    records, scope, asked = engine.records, engine.visible, path.strip()
     explicit, indexed = explicit_roots() if allowed is None else allowed, tuple(map(Path, records.roots(scope)))
     number, inside = records.find_document(asked, scope), list[Path]()
     if number is None:
@@ -134,11 +123,11 @@ def _find(
         number = next((n for n in named if n is not None), None)
     if number is not None:
         found = FileText(engine.grep.text(number), True, asked, number)
-        return found if stored else _as_it_is(engine, principal, found, explicit)
+        return found if stored else _as_it_is(engine, found, explicit)
     if not records.masks:
-        owner = principal is None and scope.visible_documents is None
+        owner = engine.principal is None and scope.visible_documents is None
         for file in inside:
-            read = _from_disk(engine, principal, file, asked, indexed, unknown=bool(explicit) and owner)
+            read = _from_disk(engine, file, asked, indexed, unknown=bool(explicit) and owner)
             if read is not None:
                 return read
     return _not_found(asked)
@@ -169,7 +158,7 @@ def _inside(asked: str, roots: tuple[Path, ...]) -> list[Path]:
     return held
 
 
-def _as_it_is(engine: Engine, principal: Principal | None, found: FileText, explicit: tuple[Path, ...]) -> FileText:
+def _as_it_is(engine: Engine, found: FileText, explicit: tuple[Path, ...]) -> FileText:
     """A stored document's text, or the current text of its file where that has changed since and may be shown."""
     records = engine.records
     assert found.number is not None
@@ -192,15 +181,13 @@ def _as_it_is(engine: Engine, principal: Principal | None, found: FileText, expl
         seen, _ = narrow(given, read_front_matter(text).values)
     except ReadError:
         return _not_found(found.path)
-    if seen != given and not records.may_know(seen.access, document.path, principal):
+    if seen != given and not records.may_know(seen.access, document.path, engine.principal):
         return _not_found(found.path)
     note = f"{changed}: this is its text as it is now, and the line numbers of citations are those of the text that was indexed"
     return replace(found, text=text, note=note, current=True)
 
 
-def _from_disk(
-    engine: Engine, principal: Principal | None, path: Path, asked: str, indexed: tuple[Path, ...], unknown: bool
-) -> FileText | None:
+def _from_disk(engine: Engine, path: Path, asked: str, indexed: tuple[Path, ...], unknown: bool) -> FileText | None:
     """The text of a file that is not indexed, or why it has none; None where there is no such file for the principal.
 
     `path` has its links resolved; `unknown` is whether a file outside of the indexed folders may be read.
@@ -218,7 +205,7 @@ def _from_disk(
             claims = {} if text is None else read_front_matter(text).values
         except ReadError:
             return None
-        if not engine.records.may_read(str(home), path.relative_to(home).as_posix(), claims, principal):
+        if not engine.records.may_read(str(home), path.relative_to(home).as_posix(), claims, engine.principal):
             return None
     if text is None:
         return FileText(
@@ -256,37 +243,28 @@ def _not_found(asked: str) -> FileText:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Original:
-    """A file's bytes, or why there are none and what to do (both without a full stop)."""
-
-    data: bytes = b""
-    reason: str = ""
-    remedy: str = ""
-
-
-def original(engine: Engine, principal: Principal | None, policy: Policy | None, document: Document) -> Original:
-    """The bytes of a visible document's file; `document` is one that the store gave to this principal."""
-    if policy is not None and policy.redacts(principal):
-        return Original(
-            reason="Parts of texts are masked for you, and a picture of the page would show them",
-            remedy="Read the text, or ask somebody with the role to see all of it",
+def original(engine: Engine, document: Document) -> bytes:
+    """The bytes of a visible document's file; `document` is one that the engine gave. Raises CorpusError where there are none."""
+    if engine.records.masks:
+        raise CorpusError(
+            "Parts of texts are masked for you, and a picture of the page would show them",
+            "Read the text, or ask somebody with the role to see all of it",
         )
-    roots = explicit_roots() or map(_real, engine.records.roots(engine.records.scope(principal, None, ())))
+    roots = explicit_roots() or map(_real, engine.records.roots(engine.visible))
     real = _real(Path(document.root) / document.path)
     if not document.root or not any(root in real.parents for root in roots):
-        return Original(
-            reason="The file is outside the allowed folders",
-            remedy="Add its folder to the setting allowed_roots, or index the whole folder",
+        raise CorpusError(
+            "The file is outside the allowed folders",
+            "Add its folder to the setting allowed_roots, or index the whole folder",
         )
     again = "Index its folder again to"
     try:
         data = real.read_bytes()
-    except OSError:
-        return Original(reason="The file is not there any more", remedy=f"{again} bring the corpus up to date")
+    except OSError as exc:
+        raise CorpusError("The file is not there any more", f"{again} bring the corpus up to date") from exc
     if hashlib.sha256(data).hexdigest() != document.sha256:
-        return Original(reason="The file has changed since it was indexed", remedy=f"{again} see it as it is now")
-    return Original(data)
+        raise CorpusError("The file has changed since it was indexed", f"{again} see it as it is now")
+    return data
 
 
 # --- citations and places ---------------------------------------------------------------------------------------------------

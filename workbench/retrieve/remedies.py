@@ -173,7 +173,7 @@ class Remedies:
         for step in steps:
             if (found := self._run(step)) is not None:
                 left = 0 if "mode" in step.request else rounds
-                yield from self._reached(Case(case.engine, found, case.numbers), step, left)
+                yield from self._reached(Case(found, case.numbers), step, left)
 
     def _lifts(self, again: SearchResult) -> Iterator[dict[str, Any]]:
         """Settings that may lift it into the results that were asked for, of each kind the smallest change first."""
@@ -260,7 +260,6 @@ def _worded(words: NoMatch, query: str, start: Remedy) -> Iterator[Remedy]:
 
 
 def _shares(plan: Plan, sources: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Other shares of the sources, of each setting the smallest change first."""
     if plan["fusion.method"] == "rrf":
         k = int(plan["fusion.k"])
         yield from (

@@ -32,14 +32,15 @@ from workbench.records import (
     Span,
     Step,
     Unavailable,
+    joined,
 )
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome, fuse_plan
 from workbench.retrieve.keywords import pattern_spans
 from workbench.retrieve.messages import messages_for, warnings_for
 from workbench.retrieve.retrieved import Retrieved, others, ranked
-from workbench.retrieve.sources import POOL, scope_of
-from workbench.store.types import ChunkRow, joined
+from workbench.retrieve.sources import POOL
+from workbench.store.types import ChunkRow
 
 if TYPE_CHECKING:
     import polars
@@ -247,7 +248,7 @@ class SearchResult:
         if answer is None or vector is None:
             return np.zeros(0)
         index = self.engine.vectors(encoder_of(source))
-        cosines = index.cosines(vector, scope_of(self.engine, self.retrieved.request, source, self.retrieved.scope))
+        cosines = index.cosines(vector, answer.scope)
         return np.asarray(to_distance(cosines.astype(np.float64), self.plan["vector.metric"]))
 
     @property
@@ -321,12 +322,10 @@ class SearchResult:
         return f"<SearchResult {self.query!r} {self.mode}: {len(self.hits)} hits by {self.plan}>"
 
     def _repr_html_(self) -> str:
-        """The table, for a notebook."""
         return str(self.frame().head(int(self.plan["limit"]))._repr_html_())
 
 
 def _make_hits(result: SearchResult) -> tuple[Hit, ...]:
-    """Fetch the shown rows, mark what matched, and add neighbours and what belongs to their pages."""
     retrieved, outcome = result.retrieved, result.outcome
     rows = outcome.fused.rows[outcome.shown].tolist()
     numbers = retrieved.columns.numbers[rows].tolist()
@@ -424,7 +423,6 @@ def _passage(result: SearchResult, row: int) -> Passage | None:
 
 
 def _matches(result: SearchResult, record: ChunkRow) -> tuple[Span, ...]:
-    """What the query's words and grep's patterns match in a record, of the sources that were asked."""
     retrieved, text = result.retrieved, record.chunk.text
     made: dict[str, Callable[[], Iterable[Span]]] = {}
     if any(base_of(source) != "grep" for source in retrieved.answers):
@@ -444,12 +442,10 @@ def _matches(result: SearchResult, record: ChunkRow) -> tuple[Span, ...]:
 
 
 def _merge(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Spans in order, overlapping and touching ones joined."""
     return tuple(Span(start, end) for start, end in joined(((s.start, s.end) for s in spans), touching=True))
 
 
 def _with_neighbours(engine: Engine, record: ChunkRow, reach: int, hit: Hit) -> Hit:
-    """The chunk between its neighbours of the same document and collection, joined by a boundary line."""
     own = record.chunk
     siblings = (s.chunk for s in engine.records.rows(engine.records.records_of(record.document_number).tolist()))
     texts: Mapping[int, str] = {

@@ -38,6 +38,7 @@ class Answer:
 
     Attributes:
         source: Its name.
+        scope: What it searched: the request's scope, or the collection that it names.
         scored: Records, score down then number up.
         depth: Depth that it was asked for.
         exhausted: True when a greater depth would find nothing more.
@@ -52,6 +53,7 @@ class Answer:
     """
 
     source: str
+    scope: Scope
     scored: Scored
     depth: int
     exhausted: bool
@@ -83,8 +85,7 @@ class Retrieved:
         vectors: The query's vector by encoder.
         depths: The depths that were asked for beside the plan's, by source.
         messages: What to warn of.
-        masks: Name of the policy that masks texts; "" where none does.
-        ask_masked: Which documents, by number, are shown with something masked.
+        ask_masked: Which documents, by number, are shown with something masked; None where no policy masks texts.
         reranked: Model -> record number -> its score.
         shown: Record number -> the record and its document (without the text), read once for all fusions of the same answers.
             Without a lock: at worst two threads read the same record.
@@ -103,7 +104,6 @@ class Retrieved:
     vectors: Mapping[str, NDArray[np.float32]]
     depths: Mapping[str, int] = field(default_factory=dict)
     messages: tuple[str, ...] = ()
-    masks: str = ""
     ask_masked: Callable[[Ints], Bools] | None = None
     reranked: dict[str, dict[int, float]] = field(default_factory=dict)
     shown: dict[int, tuple[ChunkRow, Document]] = field(default_factory=dict)
@@ -144,7 +144,6 @@ class Retrieved:
         )
 
     def _check(self, plan: Plan, wanted: tuple[str, ...]) -> None:
-        """Raise NeedsSearch if a plan, which asks the sources `wanted`, asks for what was not retrieved."""
         old, remedy = self.request.plan, "Search again with this plan"
         lacking = sorted(set(wanted) - set(self.answers) - {u.source for u in self.unavailable})
         if lacking or not any(source in self.answers for source in wanted):

@@ -30,8 +30,7 @@ from workbench.retrieve.keywords import (
 )
 from workbench.retrieve.request import Request, folded, sources_of
 from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
-from workbench.store.protocol import Vectors
-from workbench.store.types import Scope, Scored
+from workbench.store.types import Scope, Scored, Vectors
 
 # Sources meet here: two cores, and the heavy parts (numpy, RE2, DuckDB, the encoder) release the interpreter's lock.
 # Nothing that runs in it may wait for something else that does.
@@ -112,7 +111,6 @@ def retrieve(
         vectors=search.vectors,
         depths=dict(depths or {}),
         messages=notes,
-        masks=engine.records.masks,
         ask_masked=engine.records.masked if engine.records.masks else None,
     )
 
@@ -140,16 +138,6 @@ def patterns_for(engine: Engine, request: Request, scope: Scope) -> tuple[str, .
     return extract_keywords(request.query, frequencies)
 
 
-def scope_of(engine: Engine, request: Request, source: str, scope: Scope) -> Scope:
-    """What one source searches: the request's scope, or the collection that the source names where the plan asks for it."""
-    collection = collection_of(source)
-    if not collection:
-        return scope
-    chosen = request.plan["collections"]
-    names = (collection,) if not chosen or collection in chosen else ("",)
-    return engine.records.scope(request.principal, request.filters or None, names)
-
-
 class _Search:
     """What the sources of one request share: the patterns, and the query's vector by each encoder, made by whichever source
     needs it first.
@@ -166,15 +154,23 @@ class _Search:
         self._lock = threading.RLock()
 
     def answer(self, source: str) -> Answer:
-        scope = scope_of(self._engine, self._request, source, self._scope)
+        scope, nothing = self._scope_of(source), Scored(_NONE, np.zeros(0), 0)
         depth = max(self._plan.depth(source), self._depths.get(source, 0))
-        empty = Answer(source, Scored(_NONE, np.zeros(0), 0), depth, True, self._engine.records.count(scope)[1], None)
+        empty = Answer(source, scope, nothing, depth, True, self._engine.records.count(scope)[1], None)
         if base_of(source) == "keyword":
-            return self._keyword(empty, scope)
+            return self._keyword(empty)
         if base_of(source) == "grep":
-            return self._grep(empty, scope) if self.patterns else empty
+            return self._grep(empty) if self.patterns else empty
         index = self._engine.vectors(encoder_of(source))  # missing ones are said also where there is nothing to compare
-        return self._vector(empty, scope, index) if self.text else empty
+        return self._vector(empty, index) if self.text else empty
+
+    def _scope_of(self, source: str) -> Scope:
+        """The request's scope, or the collection that the source names where the plan asks for it."""
+        request, collection, chosen = self._request, collection_of(source), self._plan["collections"]
+        if not collection:
+            return self._scope
+        names = (collection,) if not chosen or collection in chosen else ("",)
+        return self._engine.records.scope(request.principal, request.filters or None, names)
 
     @property
     def text(self) -> str:
@@ -208,8 +204,8 @@ class _Search:
                     self.notes = (*self.notes, left_out)
             return self.vectors[encoder]
 
-    def _keyword(self, empty: Answer, scope: Scope) -> Answer:
-        plan, query, lexical = self._plan, self._request.query, self._engine.lexical
+    def _keyword(self, empty: Answer) -> Answer:
+        plan, query, lexical, scope = self._plan, self._request.query, self._engine.lexical, empty.scope
         started = time.perf_counter()
         how = {name: plan[f"keyword.{name}"] for name in ("k1", "b", "operator")}
         scored, exhausted = self._deep_enough(empty.depth, lambda depth: lexical.search(query, scope, depth, **how))
@@ -222,8 +218,8 @@ class _Search:
             milliseconds=since(started),
         )
 
-    def _vector(self, empty: Answer, scope: Scope, index: Vectors) -> Answer:
-        encoder, exact = encoder_of(empty.source), self._plan["vector.exact"]
+    def _vector(self, empty: Answer, index: Vectors) -> Answer:
+        encoder, exact, scope = encoder_of(empty.source), self._plan["vector.exact"], empty.scope
         vector = self._embedded(encoder)
         started = time.perf_counter()
         scored, exhausted = self._deep_enough(
@@ -240,11 +236,11 @@ class _Search:
             milliseconds=since(started),
         )
 
-    def _grep(self, empty: Answer, scope: Scope) -> Answer:
+    def _grep(self, empty: Answer) -> Answer:
         plan, started = self._plan, time.perf_counter()
         found = self._engine.grep.search(
             self.patterns,
-            scope,
+            empty.scope,
             empty.depth + 1,  # one more tells whether there are more
             counts="documents" if counts_documents(plan) else "chunks",
             **{name: plan[f"grep.{name}"] for name in ("regex", "case", "word", "context")},

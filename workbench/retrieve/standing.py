@@ -14,11 +14,10 @@ import numpy as np
 
 from workbench.plan.fields import OFF, base_of, encoder_of
 from workbench.ranking.cutting import to_distance
-from workbench.retrieve.engine import Engine
 from workbench.retrieve.messages import NoMatch, listed, why_not
 from workbench.retrieve.result import SearchResult
 from workbench.retrieve.retrieved import counts_documents
-from workbench.retrieve.sources import retrieve, scope_of
+from workbench.retrieve.sources import retrieve
 from workbench.store.types import QueryWords, Scope, Scored, WordScore
 
 
@@ -52,8 +51,8 @@ class SourceStanding:
 class Case:
     """What a result and its sources say of records; a source is asked beyond the retrieved depth only where need be, once."""
 
-    def __init__(self, engine: Engine, result: SearchResult, numbers: Sequence[int], subject: str = "it") -> None:
-        self.engine, self.result, self.retrieved, self.plan = engine, result, result.retrieved, result.plan
+    def __init__(self, result: SearchResult, numbers: Sequence[int], subject: str = "it") -> None:
+        self.engine, self.result, self.retrieved, self.plan = result.engine, result, result.retrieved, result.plan
         self.sources = self.retrieved.sources_for(result.plan)
         self.numbers, self._subject = numbers, subject
         self._complete: dict[str, Scored] = {}
@@ -100,7 +99,7 @@ class Case:
         return int(found[0]) + 1 if len(found) else 0
 
     def _scope(self, source: str) -> Scope:
-        return scope_of(self.engine, self.retrieved.request, source, self.retrieved.scope)
+        return self.retrieved.answers[source].scope
 
     def no_match(self, source: str, number: int) -> NoMatch:
         if source not in self._words:
@@ -108,7 +107,6 @@ class Case:
         return why_not(self._words[source], number, self.plan["keyword.operator"], self._subject)
 
     def _all(self, source: str) -> Scored:
-        """Everything that a source finds."""
         if source not in self._complete:
             retrieved, answer = self.retrieved, self.retrieved.answers[source]
             most, scored = max(answer.entered, 1), answer.scored
@@ -174,7 +172,6 @@ class Case:
     def _why(
         self, source: str, number: int, rank: int | None, score: float | None, distance: float | None
     ) -> tuple[str, str]:
-        """State and reason (after the source's name) of a record that a source did not retrieve."""
         plan, kind, depth, patterns = self.plan, base_of(source), self.plan.depth(source), self.retrieved.patterns
         field, bound = plan.threshold_field(source), plan.threshold(source)
         if bound != OFF and distance is not None and distance >= float(bound):
@@ -200,7 +197,6 @@ class Case:
         return "no match", where or f": no line of it has {wanted}"
 
     def _passages(self, source: str, number: int) -> tuple[str, ...]:
-        """The first passages of a record's document that grep finds, as citations."""
         scope, records = self._scope(source), self.engine.records
         (document,) = records.columns(np.array([number], np.int64)).document_numbers.tolist()
         only = np.zeros(records.documents_total, bool)

@@ -12,7 +12,7 @@ import importlib.metadata
 import platform
 import re
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -106,14 +106,12 @@ def build_generation(
     folder.mkdir()
     kept = set(old.manifest.encoders).difference(lost) if old is not None else set()
     facts = _build_database(folder, staged, old, journals, kept, tell)
-    encoders = {key: identity for key, (identity, _) in journals.items()}
-    stores = {key: (_old_vectors(old, key, kept), journal.vectors()) for key, (_, journal) in journals.items()}
-    manifest = _manifest(corpus, folder, facts.counts, encoders, rules)
+    manifest = _manifest(corpus, folder, facts.counts, {key: given[0] for key, given in journals.items()}, rules)
     warnings = []
     if store:
-        manifest = _build_remote(corpus, folder, manifest, store, facts, stores, tell, writer)
+        manifest = _build_remote(folder, manifest, store, facts, tell, writer)
     else:
-        warnings = _build_here(folder, facts, encoders, stores, tell)
+        warnings = _build_here(folder, manifest, facts, tell)
     tell(Progress("publish", 0, 1))
     manifest = replace(manifest, parts=generations.measure_parts(folder))
     generations.complete(folder, manifest)
@@ -123,27 +121,7 @@ def build_generation(
     return Built(manifest, facts.carried, facts.text_hashes, tuple(filter(None, warnings)))
 
 
-_Stores = tuple[Rows | None, Rows]
-"""The vectors of the generation before, and those of the journal."""
-
-
-def _old_vectors(old: Pin | None, key: str, kept: Collection[str]) -> Rows | None:
-    if old is None or key not in kept:
-        return None
-    if old.manifest.remote:
-        from workbench.store.milvus.read import StoredRows
-
-        return StoredRows(old.manifest.remote, key, old.manifest.encoders[key])
-    return np.asarray(np.load(old.folder / "vectors" / key / MATRIX, mmap_mode="r"))
-
-
-def _build_here(
-    folder: Path,
-    facts: _Facts,
-    encoders: Mapping[str, EncoderIdentity],
-    stores: Mapping[str, _Stores],
-    tell: ProgressCallback,
-) -> list[str]:
+def _build_here(folder: Path, manifest: Manifest, facts: _Facts, tell: ProgressCallback) -> list[str]:
     """Write `text/`, the tables of words and `vectors/`; what did not go as it should."""
     with closing(open_reading(folder / DATABASE)) as connection:
         texts = stream(connection, "SELECT text FROM documents ORDER BY number", 200)
@@ -151,9 +129,8 @@ def _build_here(
     step("texts")
     warnings = []
     with _words_beside(folder, tell):
-        for key, identity in encoders.items():
-            sources = facts.sources[key]
-            blocks, total = vector_blocks(sources, stores[key]), len(np.unique(sources["number"]))
+        for key, identity in manifest.encoders.items():
+            blocks, total = facts.vectors[key].blocks(), manifest.counts["records"]
             warnings.append(build_vectors(folder / "vectors" / key, blocks, total, identity, tell))
         step("vectors")
     step("words")
@@ -161,22 +138,14 @@ def _build_here(
 
 
 def _build_remote(
-    corpus: Path,
-    folder: Path,
-    manifest: Manifest,
-    store: str,
-    facts: _Facts,
-    stores: Mapping[str, _Stores],
-    tell: ProgressCallback,
-    writer: Writer | None,
+    folder: Path, manifest: Manifest, store: str, facts: _Facts, tell: ProgressCallback, writer: Writer | None
 ) -> Manifest:
-    """Write texts, words and vectors to Milvus; the manifest with where they are."""
     from workbench.store.milvus.remote import Remote
     from workbench.store.milvus.write import build_remote, remote_name
 
     def vectors_of(key: str, first: int, last: int) -> NDArray[np.float32]:
-        edges = np.searchsorted(facts.sources[key]["number"], [first, last])
-        return _gather(facts.sources[key], stores[key], int(edges[0]), int(edges[1]))
+        edges = np.searchsorted(facts.vectors[key].number, [first, last])
+        return facts.vectors[key].gather(int(edges[0]), int(edges[1]))
 
     remote = Remote(store, remote_name(manifest.generation))
     build_remote(folder, remote, manifest.encoders, vectors_of, tell, writer)
@@ -247,9 +216,9 @@ def publish(corpus: Path, folder: Path, manifest: Manifest) -> None:
 
 
 class _Facts(NamedTuple):
-    """What is known once the tables are there: where each encoder's vectors come from, and numbers for the rest."""
+    """What is known once the tables are there: each encoder's vectors, and numbers for the rest."""
 
-    sources: dict[str, dict[str, NDArray[np.int64]]]
+    vectors: dict[str, _Vectors]
     carried: int
     counts: dict[str, int]
     text_hashes: frozenset[str]
@@ -263,7 +232,6 @@ def _build_database(
     kept: Collection[str],
     tell: ProgressCallback,
 ) -> _Facts:
-    """Write `corpus.duckdb` and `records/`."""
     with closing(open_writing(folder / DATABASE)) as connection:
         connection.execute(schema.attach("staged", staged))
         if old is not None:
@@ -274,7 +242,10 @@ def _build_database(
             connection.execute(statement)
             step("tables")
         write_columns(connection, folder / "records")
-        sources = {key: _vector_sources(connection, journal, key in kept) for key, (_, journal) in journals.items()}
+        vectors = {
+            key: _vectors(connection, journal, _old_vectors(old, key) if key in kept else None)
+            for key, (_, journal) in journals.items()
+        }
         ((carried,),) = connection.execute("SELECT count(old_number) FROM record_numbers").fetchall()
         (counts,) = fetch(
             connection,
@@ -285,12 +256,20 @@ def _build_database(
         connection.execute("CHECKPOINT")
     step("database")
     named = dict(zip(("documents", "records", "files", "bytes"), map(int, counts), strict=True))
-    return _Facts(sources, int(carried), named, frozenset(row[0] for row in hashes))
+    return _Facts(vectors, int(carried), named, frozenset(row[0] for row in hashes))
 
 
-def _vector_sources(
-    connection: duckdb.DuckDBPyConnection, journal: Journal, in_old: bool
-) -> dict[str, NDArray[np.int64]]:
+def _old_vectors(old: Pin | None, key: str) -> Rows | None:
+    if old is None:
+        return None
+    if old.manifest.remote:
+        from workbench.store.milvus.read import StoredRows
+
+        return StoredRows(old.manifest.remote, key, old.manifest.encoders[key])
+    return np.asarray(np.load(old.folder / "vectors" / key / MATRIX, mmap_mode="r"))
+
+
+def _vectors(connection: duckdb.DuckDBPyConnection, journal: Journal, old: Rows | None) -> _Vectors:
     """Rows of `schema.vector_sources` for one encoder. Raises CorpusError if a record would have no vector."""
     import pyarrow as pa
 
@@ -298,7 +277,7 @@ def _vector_sources(
     rows = pa.table({"hash": pa.array(hashes, pa.string()), "row": pa.array(range(len(hashes)), pa.int64())})
     connection.register("journal", rows)
     known = "SELECT hash, 1 AS source, row FROM journal"
-    if in_old:
+    if old is not None:
         # Only a chunk's own vector is that of its text; a whole document's is a mean.
         known += " UNION ALL SELECT text_hash, 0, number FROM old.records WHERE granularity = 'chunk'"
     connection.execute(
@@ -307,62 +286,66 @@ def _vector_sources(
     )
     connection.unregister("journal")
     # On the connection itself: a cursor of it does not see its temporary tables.
-    found = connection.execute(schema.vector_sources(in_old)).fetchnumpy()
-    sources = {name: np.asarray(values, np.int64) for name, values in found.items()}
+    found = connection.execute(schema.vector_sources(old is not None)).fetchnumpy()
+    number, source, row = (np.asarray(found[name], np.int64) for name in ("number", "source", "row"))
+    made = _Vectors(number, source, row, (old, journal.vectors()))
     total = fetch(connection, "SELECT count(*) FROM records")[0][0]
-    if len(np.unique(sources["number"])) != total:
+    if len(np.unique(made.number)) != total:
         raise CorpusError("Some texts of the new generation have no vector", "Run the same command again")
-    return sources
+    return made
 
 
 # --- vectors ---------------------------------------------------------------------------------------------------------
 
 
-def vector_blocks(
-    sources: Mapping[str, NDArray[np.int64]], stores: Sequence[Rows | None]
-) -> Iterator[NDArray[np.float32]]:
-    """The vectors of all records in number order, in blocks: float32 (m, dim), L2-normalised.
-
-    `sources` has `number`, `source` and `row`, int64 (p,), number up: a record's one text, or a whole document's parts;
-    `source` indexes `stores`.
+class _Vectors(NamedTuple):
+    """Where the vectors of all records come from: row `row` of store `source`. `number`, up, is the record's; a record has one
+    part, a whole document several. All int64 (p,). The stores are the generation before and the journal.
     """
-    numbers = sources["number"]
-    starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]]) if len(numbers) else np.zeros(0, np.int64)
-    edges = np.r_[starts, len(numbers)]
-    at = 0
-    while at < len(starts):
-        # As many records as have a block of parts between them; a document of more parts comes alone.
-        stop = max(at + 1, int(np.searchsorted(edges, edges[at] + _VECTOR_BLOCK, "right")) - 1)
-        yield _gather(sources, stores, int(edges[at]), int(edges[stop]))
-        at = stop
+
+    number: NDArray[np.int64]
+    source: NDArray[np.int64]
+    row: NDArray[np.int64]
+    stores: tuple[Rows | None, Rows]
+
+    def blocks(self) -> Iterator[NDArray[np.float32]]:
+        """The vectors in number order, in blocks: float32 (m, dim), L2-normalised."""
+        edges = np.r_[_starts(self.number), len(self.number)]
+        at = 0
+        while at < len(edges) - 1:
+            # As many records as have a block of parts between them; a document of more parts comes alone.
+            stop = max(at + 1, int(np.searchsorted(edges, edges[at] + _VECTOR_BLOCK, "right")) - 1)
+            yield self.gather(int(edges[at]), int(edges[stop]))
+            at = stop
+
+    def gather(self, first: int, last: int) -> NDArray[np.float32]:
+        """The vectors of the records whose parts are from `first` to before `last`."""
+        source, row, number = self.source[first:last], self.row[first:last], self.number[first:last]
+        parts = np.empty((last - first, self.stores[1].shape[1]), np.float32)
+        for which, store in enumerate(self.stores):
+            chosen = np.flatnonzero(source == which)
+            if len(chosen) and store is not None:
+                parts[chosen] = store[row[chosen]]
+        starts = _starts(number)
+        if len(starts) == len(parts):
+            return parts
+        counts = np.diff(np.r_[starts, len(parts)])
+        means = np.add.reduceat(parts.astype(np.float64), starts) / counts[:, None]
+        lengths = np.linalg.norm(means, axis=1, keepdims=True)
+        made: NDArray[np.float32] = (means / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+        single = counts == 1
+        made[single] = parts[starts[single]]
+        return made
 
 
-def _gather(
-    sources: Mapping[str, NDArray[np.int64]], stores: Sequence[Rows | None], first: int, last: int
-) -> NDArray[np.float32]:
-    source, row, number = (sources[name][first:last] for name in ("source", "row", "number"))
-    dim = next(s.shape[1] for s in stores if s is not None)
-    parts = np.empty((last - first, dim), np.float32)
-    for which, store in enumerate(stores):
-        chosen = np.flatnonzero(source == which)
-        if len(chosen) and store is not None:
-            parts[chosen] = store[row[chosen]]
-    starts = np.flatnonzero(np.r_[True, number[1:] != number[:-1]])
-    if len(starts) == len(parts):
-        return parts
-    counts = np.diff(np.r_[starts, len(parts)])
-    means = np.add.reduceat(parts.astype(np.float64), starts) / counts[:, None]
-    lengths = np.linalg.norm(means, axis=1, keepdims=True)
-    made: NDArray[np.float32] = (means / np.where(lengths > 0, lengths, 1)).astype(np.float32)
-    single = counts == 1
-    made[single] = parts[starts[single]]
-    return made
+def _starts(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each number of a rising list begins."""
+    return np.flatnonzero(np.diff(numbers, prepend=-1))
 
 
 def _manifest(
     corpus: Path, folder: Path, counts: Mapping[str, int], encoders: Mapping[str, EncoderIdentity], rules: str | None
 ) -> Manifest:
-    """Measure and name what was built."""
     from workbench.store.records import content_digest
 
     digest = content_digest(Columns(folder / "records").digests, encoders)

@@ -28,14 +28,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """One document of a list: its number and path."""
-
-    number: int
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
 class Row:
     """One document of the table of documents: `place` is the absolute path of the file that holds it."""
 
@@ -192,19 +184,15 @@ class Catalogue:
         counted = Counter(text for number, text in rows if allowed is None or allowed[number])
         return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
-    def folder(self, path: str, root: str, scope: Scope) -> list[Listed]:
-        """Visible documents in the same folder as a path of a root, in path order."""
+    def folder(self, path: str, root: str, scope: Scope) -> list[str]:
+        """Paths of the visible documents in the same folder as a path of a root, in order."""
         head = path[: path.rfind("/") + 1]
         sql = (
             "SELECT number, path FROM documents WHERE root = $1 AND starts_with(path, $2)"
             " AND NOT contains(path[$3:], '/') ORDER BY path, number"
         )
-        seen = scope.visible_documents
-        return [
-            Listed(*row)
-            for row in fetch(self._connection, sql, [root, head, len(head) + 1])
-            if seen is None or seen[row[0]]
-        ]
+        rows, seen = fetch(self._connection, sql, [root, head, len(head) + 1]), scope.visible_documents
+        return [path for number, path in rows if seen is None or seen[number]]
 
     def tokens(self, scope: Scope) -> NDArray[np.int64]:
         """Tokens of every allowed chunk (whole-document records left out), int64, in number order."""

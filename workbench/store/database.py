@@ -113,7 +113,6 @@ def open_writing(path: Path) -> duckdb.DuckDBPyConnection:
 
 
 def _limit(connection: duckdb.DuckDBPyConnection) -> None:
-    """Set memory and threads from the settings; load and install no extension."""
     connection.execute(
         f"SET GLOBAL memory_limit = '{int(settings.get('memory_limit_mb'))}MiB';"
         f"SET GLOBAL threads = {int(settings.get('threads'))};"

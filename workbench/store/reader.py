@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import shlex
 import threading
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -31,21 +30,13 @@ from workbench.store.access.visibility import Access, Policy
 from workbench.store.arrays import Columns
 from workbench.store.database import Database, fetch
 from workbench.store.generations import DATABASE, Pin
-from workbench.store.protocol import Vectors
 from workbench.store.records import StoredRecords, stored_access
+from workbench.store.types import Vectors
 
 if TYPE_CHECKING:
     from workbench.store.grep.search import MappedGrep
     from workbench.store.lexical.search import LexicalIndex
     from workbench.store.milvus.read import MilvusParts
-
-__all__ = ["Generation", "StoredRecords", "check_encoder", "open_generation"]
-
-
-def _remote_parts(where: Mapping[str, str], columns: Columns) -> MilvusParts:
-    from workbench.store.milvus.read import MilvusParts
-
-    return MilvusParts(where, columns)
 
 
 class _Files:
@@ -59,8 +50,11 @@ class _Files:
         self.columns = Columns(held.folder / "records")
         if settings.get("verify") == "background":
             threading.Thread(target=held.sound, name="workbench-verify", daemon=True).start()
-        where = held.manifest.remote
-        self.remote = None if not where else _remote_parts(where, self.columns)
+        self.remote: MilvusParts | None = None
+        if held.manifest.remote:
+            from workbench.store.milvus.read import MilvusParts
+
+            self.remote = MilvusParts(held.manifest.remote, self.columns)
         self.lexical: LexicalIndex | None = None
         self.grep: MappedGrep | None = None
         self.vectors: dict[str, Vectors] = {}
@@ -183,8 +177,22 @@ class Generation:
         )
 
     def check_encoder(self, identity: EncoderIdentity, encoder: str = "") -> None:
-        """Refuse an encoder whose vectors may not be compared with the stored ones. Raises EncoderMismatch."""
-        check_encoder(self.encoders[self.encoder_key(encoder)], identity)
+        """Refuse an encoder whose vectors may not be compared with the stored ones: its weights or dimension differ. The runtime
+        may differ: it was checked to agree. Raises EncoderMismatch.
+        """
+        stored, given = self.encoders[self.encoder_key(encoder)], identity
+        if (stored.digest, stored.dim) == (given.digest, given.dim):
+            return
+        if stored.name == given.name:
+            raise EncoderMismatch(
+                f"The corpus was embedded with other weights of {given.name} ({stored.digest[:8]}) than this machine has"
+                f" ({given.digest[:8]})",
+                "Bring those weights here, or embed again: index without this encoder, then with it",
+            )
+        raise EncoderMismatch(
+            f"The corpus was embedded with {stored.name} ({stored.digest[:8]}), not with {given.name} ({given.digest[:8]})",
+            f"Open it with encoder={stored.name!r}, or index its folders again with encoder={given.name!r}",
+        )
 
     def open_all(self) -> None:
         _ = self.lexical.lengths, self.grep
@@ -265,23 +273,3 @@ def open_pinned(folder: Path, held: Pin, policy: Policy | None = None, rules: Co
             held.close()
         _open[key] = files
         return Generation(folder, files, policy, rules)
-
-
-def check_encoder(stored: EncoderIdentity, given: EncoderIdentity) -> None:
-    """Refuse to compare vectors of two encoders. The runtime may differ: it was checked to agree.
-
-    Raises:
-        EncoderMismatch: Name, weights or dimension differ.
-    """
-    if (stored.digest, stored.dim) == (given.digest, given.dim):
-        return
-    if stored.name == given.name:
-        raise EncoderMismatch(
-            f"The corpus was embedded with other weights of {given.name} ({stored.digest[:8]}) than this machine has"
-            f" ({given.digest[:8]})",
-            "Bring those weights here, or embed again: index without this encoder, then with it",
-        )
-    raise EncoderMismatch(
-        f"The corpus was embedded with {stored.name} ({stored.digest[:8]}), not with {given.name} ({given.digest[:8]})",
-        f"Open it with encoder={stored.name!r}, or index its folders again with encoder={given.name!r}",
-    )

@@ -35,9 +35,8 @@ from workbench.store.access.visibility import Access, Policy, SeeAll, may_know, 
 from workbench.store.arrays import KINDS, Columns
 from workbench.store.database import Database, fetch, fetch_columns
 from workbench.store.generations import Manifest
-from workbench.store.protocol import RecordTexts
 from workbench.store.schema import CUT_RECORDS
-from workbench.store.types import ChunkRow, RecordColumns, Scope, Source
+from workbench.store.types import ChunkRow, RecordColumns, RecordTexts, Scope, Source
 
 _KEPT_SCOPES = 64
 _RECORD = "number, section, context, text, tokens"
@@ -147,9 +146,9 @@ class StoredRecords:
         import duckdb
 
         names = self.arrays.names["collections"] if filters.uses_collection(node) else []
-        statement = filters.select(node, names, keys)
+        sql, values = filters.select(node, names, keys)
         try:
-            columns = fetch_columns(self.connection, statement.sql, statement.values)
+            columns = fetch_columns(self.connection, sql, values)
         except duckdb.Error as exc:
             raise FilterError(f"The filter {node} cannot be run: {exc}", "Look at its patterns and values") from exc
         return np.stack([np.asarray(column, bool) for column in columns.values()])
@@ -491,7 +490,6 @@ def content_digest(document_digests: NDArray[np.uint8], encoders: Mapping[str, E
 
 
 def _counted(codes: NDArray[Any], names: Sequence[str]) -> dict[str, int]:
-    """How often each code occurs, by its name; those that do not occur are left out."""
     counts = np.bincount(np.asarray(codes, np.int64), minlength=len(names))
     return {name: int(n) for name, n in zip(names, counts, strict=True) if n}
 

@@ -74,7 +74,6 @@ def attach(name: str, path: Path) -> str:
 
 
 def _every(old: bool) -> list[str]:
-    """A view for each table of what a new generation holds, by document id: what was staged, and what is carried over."""
     halves = {
         "documents": """SELECT d.* EXCLUDE (number, content, file_number, access), o.root AS file_root, o.path AS file_path
             FROM old.documents d JOIN kept k USING (number) JOIN old.files o ON o.number = d.file_number""",

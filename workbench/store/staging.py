@@ -129,7 +129,6 @@ class Staging:
 
     @contextmanager
     def _attached(self, old_database: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
-        """The file's connection, with a generation's database (if there is one) attached as `old`."""
         if old_database is not None:
             self._connection.execute(schema.attach("old", old_database))
         try:

@@ -1,21 +1,36 @@
-"""What retrieval asks of a store, and what it answers.
+"""What retrieval asks of a store, what it answers, and the seam to whatever holds the large parts of a generation.
 
 One generation of a corpus numbers its records (chunks and whole-document records) 0..n-1 in the total order (normalised
 path, start line, chunk id) and its documents 0..d-1 by (normalised path, document id). A number means something only
 inside its generation; ids are for the outside. Because numbers stand in the total order, "score down, number up" is the
 tie-break everywhere, and every `Scored` leaves a store in that order.
+
+Numbers, paths, offsets, fields, access and filters are the catalogue's, the same in every store: a small DuckDB file and mapped
+columns beside it (`store.records`). The large parts are texts, words and vectors: here (`text/`, the tables of `store.lexical`,
+`store.vectors`), or on a Milvus server (`store.milvus`); `store.reader` takes the one that the manifest names. Words elsewhere
+are a `LexicalIndex` with `search`, `score`, `counts`, `times` and `where` of its own. Whatever searches does so within a
+`Scope`, before any cut to a depth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.records import Chunk, Passage
+from workbench.records import Chunk, EncoderIdentity, Passage
+
+if TYPE_CHECKING:
+    from workbench.store.grep.pattern import GrepPattern
+    from workbench.store.grep.text import MappedText
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Floats32 = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,14 +208,52 @@ class RecordColumns:
     text_keys: NDArray[np.uint64]
 
 
-def joined(spans: Iterable[tuple[int, int]], *, touching: bool = False) -> list[tuple[int, int]]:
-    """The spans (start included, end excluded; in any order) in order, overlapping ones as one; with `touching` also those
-    that only touch.
-    """
-    made: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if made and (start < made[-1][1] or (touching and start == made[-1][1])):
-            made[-1] = (made[-1][0], max(made[-1][1], end))
-        else:
-            made.append((start, end))
-    return made
+# --- the seam ----------------------------------------------------------------------------------------------------------
+
+
+class Texts(Protocol):
+    """Texts of documents, by number."""
+
+    def __len__(self) -> int:
+        """Number of documents."""
+
+    def text(self, document: int, /) -> str:
+        """A document's whole text."""
+
+    def holding(self, patterns: Sequence[GrepPattern], documents: Ints | None, /) -> MappedText:
+        """A text to look for matches in, with at least what may hold one of some documents (ascending; None: all)."""
+
+
+class RecordTexts(Texts, Protocol):
+    """Texts of records too, where the catalogue has none."""
+
+    def records(self, numbers: Sequence[int], /) -> Mapping[int, str]:
+        """Texts of records by number, without their contexts."""
+
+    def containing(self, part: str, /) -> Ints:
+        """Numbers of the records whose text holds a part, any case, ascending: for looking through a corpus."""
+
+
+class Vectors(Protocol):
+    """The vectors of one encoder."""
+
+    identity: EncoderIdentity
+    warnings: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """Number of records."""
+
+    def search(self, vector: Floats32, scope: Scope, depth: int, *, exact: str = "auto") -> Scored:
+        """The `depth` nearest allowed records by cosine, score down then number up; `exact` is `auto`, `yes` or `no`."""
+
+    def score(self, vector: Floats32, numbers: Ints) -> Floats:
+        """Cosine of given records, in the same order; that of `search` for what it returned."""
+
+    def cosines(self, vector: Floats32, scope: Scope) -> Floats32:
+        """Cosine of the allowed records, in number order: for histograms."""
+
+    def vectors(self, numbers: Ints) -> Floats32:
+        """Copies of stored vectors, float32 (m, dim), in the order asked."""
+
+    def approximates(self, scope: Scope, depth: int, exact: str) -> bool:
+        """Whether `search` may miss records that are near enough."""

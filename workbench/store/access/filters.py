@@ -345,25 +345,19 @@ COLUMNS = tuple(sorted((*_TEXT, *_NUMBER, "modified", "source", "root", "collect
 """Fields that every corpus has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
-    sql: str
-    values: list[object]
-
-
 def uses_collection(node: Node) -> bool:
     return any(c.field == "collection" for c in conditions(node))
 
 
-def select(node: Node, collections: Sequence[str], keys: Collection[str]) -> Statement:
-    """The statement that evaluates a filter: one row a document in number order, one Boolean column for each name in
-    `collections` (one column where there are none, because the filter does not use them). `keys` are the front-matter keys
+def select(node: Node, collections: Sequence[str], keys: Collection[str]) -> tuple[str, list[object]]:
+    """The SQL that evaluates a filter, and its parameters: one row a document in number order, one Boolean column for each name
+    in `collections` (one column where there are none, because the filter does not use them). `keys` are the front-matter keys
     that the principal may know of. Raises FilterError for an unknown field, or a value that its field cannot have.
     """
     _check_fields(node, {_nfc(key) for key in keys})
     values: list[object] = []
     columns = [f"{_Sql(name, values).filter(node)} AS c{i}" for i, name in enumerate(collections or [""])]
-    return Statement(f"SELECT {', '.join(columns)} FROM documents d ORDER BY d.number", values)
+    return f"SELECT {', '.join(columns)} FROM documents d ORDER BY d.number", values
 
 
 def _check_fields(node: Node, keys: set[str]) -> None:
@@ -454,7 +448,6 @@ class _Sql:
         return f"coalesce({sql} {'<' if c.op in ('<', '<=') else '>='} {bound}, false)"
 
     def _key(self, key: str, c: Condition, value: Value) -> str:
-        """A condition on a front-matter key: the documents that have a fulfilling value of it."""
         sql = f"SELECT f.document_number FROM fields f WHERE nfc_normalize(f.key) = {self._given(key)}"
         return f"(d.number IN ({sql} AND {_any(self._key_tests(c, value))}))"
 

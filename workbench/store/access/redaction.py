@@ -39,7 +39,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from cachetools import LRUCache
@@ -48,7 +48,7 @@ from numpy.typing import NDArray
 from workbench.errors import SettingError
 from workbench.ingest.chunking import SEPARATOR
 from workbench.ingest.rules import policy_values
-from workbench.records import Document, Principal
+from workbench.records import Document, Principal, joined
 from workbench.store.access import filters
 from workbench.store.access.visibility import MASK, Policy, holds_one
 from workbench.store.grep.pattern import GrepPattern, Search, compile_re2, matcher, matches, read_regex
@@ -57,8 +57,9 @@ from workbench.store.lexical.query import Matcher, occurrences
 from workbench.store.lexical.search import Postings, PostingsReader
 from workbench.store.lexical.tokens import MARKS
 from workbench.store.records import StoredRecords
-from workbench.store.types import ChunkRow, Scope, joined
+from workbench.store.types import ChunkRow, Scope
 
+T = TypeVar("T")
 _LEFT_MARKS = re.compile(f"(?<={MASK})[{MARKS}]+")
 """Marks of a letter that was masked without them."""
 
@@ -348,7 +349,7 @@ class RedactedRecords(StoredRecords):
         kept = self._unmasked.get(scope.key)
         if kept is None:
             documents = scope.allowed_documents.copy()
-            for some in self._some(np.flatnonzero(documents)):
+            for some in _some(np.flatnonzero(documents).tolist()):
                 shown = self._redactor.many(some)
                 for number, stored in zip(some, super().headers(some), strict=True):
                     own = shown[number]
@@ -362,12 +363,6 @@ class RedactedRecords(StoredRecords):
             kept = self._unmasked[scope.key] = replace(scope, allowed=allowed, allowed_documents=documents, key=key)
         return kept
 
-    @staticmethod
-    def _some(numbers: NDArray[np.int64]) -> Iterator[list[int]]:
-        """So many documents as are kept at once."""
-        for start in range(0, len(numbers), _KEPT // 2):
-            yield numbers[start : start + _KEPT // 2].tolist()
-
     def distinct(self, scope: Scope) -> Scope:
         """The scope itself: of two documents with one text perhaps only one is masked."""
         return scope
@@ -379,11 +374,17 @@ class RedactedRecords(StoredRecords):
             seen = scope.visible_documents
             numbers = np.arange(self.documents_total)[slice(None) if seen is None else seen]
             state = hashlib.blake2b(json.dumps(info["encoders"], sort_keys=True).encode(), digest_size=16)
-            for some in self._some(numbers):
+            for some in _some(numbers.tolist()):
                 for d in self.headers(some):
                     state.update(f"{d.document_id} {d.sha256} {d.sensitivity}\n".encode())
             self._digests[scope.key] = state.hexdigest()
         return info | {"digest": self._digests[scope.key]}
+
+
+def _some(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """So many at a time as documents are kept."""
+    for start in range(0, len(values), _KEPT // 2):
+        yield values[start : start + _KEPT // 2]
 
 
 def _value(document: Document, field: str) -> object:
@@ -400,8 +401,7 @@ class ShownPostings(PostingsReader):
     def __init__(self, inner: PostingsReader, records: StoredRecords, redactor: Redactor) -> None:
         vars(self).update(vars(inner))
         self._records, self._redactor = records, redactor
-        # By record: 0 not looked at, 1 shown as it is, 2 masked.
-        self._looked = np.zeros(records.records_total, np.int8)
+        self._plain = np.zeros(records.records_total, bool)  # records that are known to be shown as they are
         self._shown: LRUCache[Matcher, Postings] = LRUCache(_KEPT)
 
     def read(self, matchers: Collection[Matcher]) -> dict[Matcher, Postings]:
@@ -416,19 +416,18 @@ class ShownPostings(PostingsReader):
 
     def _as_shown(self, matcher: Matcher, found: Postings) -> Postings:
         tfs = np.array(found.tfs)
-        places = np.flatnonzero(self._looked[found.records] != 1)
-        for start in range(0, len(places), _KEPT // 2):
-            some = places[start : start + _KEPT // 2]
+        places = np.flatnonzero(~self._plain[found.records])
+        for some in _some(places.tolist()):
             rows = self._records.rows(found.records[some].tolist())
             documents = self._redactor.many([row.document_number for row in rows])
-            for place, row in zip(some.tolist(), rows, strict=True):
+            for place, row in zip(some, rows, strict=True):
                 document, chunk = documents[row.document_number], row.chunk
                 text, context = chunk.text, chunk.context
                 if document.changed:
                     text = document.document.text[chunk.start : chunk.end]
                     context = self._redactor.section(document, chunk.context)
                 same = (text, context) == (chunk.text, chunk.context)
-                self._looked[row.number] = 1 if same else 2
+                self._plain[row.number] = same
                 if not same:
                     tfs[place] = occurrences(matcher, f"{context}\n{text}")
         return Postings(found.records[tfs > 0], tfs[tfs > 0])
@@ -448,18 +447,15 @@ class RedactedGrep(MappedGrep):
 
     def _shown(self, pattern: GrepPattern, lines: NDArray[np.int64]) -> NDArray[np.int64]:
         kept: list[int] = []
-        owners = self._text.document_of(lines).tolist()
-        for start in range(0, len(owners), _KEPT // 2):
-            some = slice(start, start + _KEPT // 2)
-            documents = self._redactor.many(owners[some])
-            for line, owner in zip(lines[some].tolist(), owners[some], strict=True):
+        for some in _some(list(zip(lines.tolist(), self._text.document_of(lines).tolist(), strict=True))):
+            documents = self._redactor.many([owner for _, owner in some])
+            for line, owner in some:
                 shown = self._masked_line(documents[owner], owner, line)
                 if shown is None or pattern.search(shown, 0, len(shown))[0] >= 0:
                     kept.append(line)
         return np.array(kept, np.int64)
 
     def _masked_line(self, redacted: Redacted, document: int, line: int) -> bytes | None:
-        """A line as it is shown; None where nothing of it is masked."""
         first, last = self._text.line_span(document, line)
         if redacted.masked is None or not redacted.masked[first:last].any():
             return None

@@ -46,6 +46,9 @@ _ONLY_RE2 = re.compile(r"\\[pPC]|\[[^\]]*(?:\[|--|&&|\|\||~~)|\{,|\(\?[a-z-]*U")
 """What Python refuses, or reads as something else."""
 
 _SPELT = re.compile(r"\\x\{([0-9A-Fa-f]{1,8})\}|\\Q(.*?)(?:\\E|$)|\[:(\w+):\]|(\\z)|\\.", re.DOTALL)
+_NAMELESS = re.compile(
+    r"\\x(?:\{([0-9A-Fa-f]{1,8})\}|([0-9A-Fa-f]{2}))|\\[pP](?:\{\^?\w+\}|\w)|\\.|\(\?P?<\w+>|\[:\w+:\]"
+)
 _NAMED = {
     "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "digit": "0-9", "lower": "a-z", "upper": "A-Z", "word": "0-9A-Za-z_",
     "xdigit": "0-9A-Fa-f", "space": "\\s",
@@ -119,11 +122,8 @@ def read_regex(pattern: str, *, ignore: bool = False, whole_word: bool = False, 
 
 
 def has_capital(pattern: str, regex: bool) -> bool:
-    r"""Whether a pattern names an upper-case letter; `\S`, `\pL` and group names name none."""
-    tree = _parsed(re.sub(r"\[:\w+:\]", "0", pattern)) if regex else None
-    if tree is not None:
-        return any(chr(code).isupper() for code in _characters(tree))
-    named = re.sub(r"\\[pP](?:\{\^?\w+\}|\w)|\\.|\(\?P?<\w+>", "", pattern) if regex else pattern
+    r"""Whether a pattern names an upper-case letter; `\S`, `\pL`, `[:upper:]` and group names name none."""
+    named = _NAMELESS.sub(lambda m: chr(int(m[1] or m[2], 16)) if m[1] or m[2] else "", pattern) if regex else pattern
     return any(character.isupper() for character in named)
 
 
@@ -151,22 +151,6 @@ def _parsed(pattern: str) -> Any:
         return parser.parse(pattern)
     except (re.error, RecursionError, OverflowError):
         return None
-
-
-def _characters(tree: Any) -> Iterator[int]:
-    """The characters that a tree names."""
-    for kind, value in tree:
-        if kind in (op.LITERAL, op.NOT_LITERAL):
-            yield value
-        elif kind is op.RANGE:
-            yield from value
-        elif kind is op.IN:
-            yield from _characters(value)
-        elif kind is op.BRANCH:
-            for branch in value[1]:
-                yield from _characters(branch)
-        elif kind in (op.SUBPATTERN, op.MAX_REPEAT, op.MIN_REPEAT):
-            yield from _characters(value[-1])
 
 
 # --- from the tree to parts ---------------------------------------------------------------------------------------------
@@ -249,7 +233,6 @@ class _Walker:
 
 
 def _letters(text: str) -> Iterator[_Part]:
-    """Text that stands for itself, letter by letter: one part for all the ways to write it."""
     for forms in letters(text):
         inside = {is_word_character(character) for form in forms for character in form}
         kind = MIXED if len(inside) > 1 else WORD if inside.pop() else OTHER
@@ -268,7 +251,6 @@ def quote(character: str) -> str:
 
 
 def _class(items: Sequence[tuple[Any, Any]]) -> _Part:
-    """A class of characters."""
     negated = items[0][0] is op.NEGATE
     kinds: set[str] = set()
     text: list[str] = []
@@ -314,7 +296,6 @@ def _captured(branch: list[_Part]) -> str:
 
 
 def _closed(branches: list[list[_Part]]) -> _Part:
-    """One part out of branches."""
     joined = [_joined(branch) for branch in branches]
     only = joined[0]
     return _Part(
@@ -328,7 +309,6 @@ def _closed(branches: list[list[_Part]]) -> _Part:
 
 
 def _joined(parts: list[_Part]) -> _Part:
-    """One part out of parts in a row."""
     runs = [""]
     for part in parts:
         if part.fixed:

@@ -30,12 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import QueryError, UsageError
-from workbench.records import Passage, Span
+from workbench.records import Passage, Span, joined
 from workbench.store.arrays import Columns
 from workbench.store.grep.pattern import GrepPattern, matches, prepare
 from workbench.store.grep.text import MappedText
-from workbench.store.protocol import Texts
-from workbench.store.types import GrepAnswer, Scope, joined
+from workbench.store.types import GrepAnswer, Scope, Texts
 
 MOST_SECONDS = 30.0
 """Longest time that one pattern may take."""
@@ -232,6 +231,9 @@ class MappedGrep:
     where a file is missing or its arrays do not fit each other, UsageError where the two are not of one generation.
     """
 
+    _text: MappedText
+    """What one search reads: it is set on a copy."""
+
     def __init__(self, texts: Path | Texts, columns: Columns, *, most_lines: int = MOST_LINES) -> None:
         self._texts: Texts = MappedText(texts) if isinstance(texts, Path) else texts
         self._columns = columns
@@ -282,25 +284,12 @@ class MappedGrep:
             raise QueryError(f"There are {len(distinct)} patterns", f"Give at most {MOST_PATTERNS}")
         prepared = [prepare(pattern, regex=regex, case=case, word=word) for pattern in distinct]
         allowed = None if scope.allowed_documents is None else np.flatnonzero(scope.allowed_documents)
-        return copy.copy(self)._search(
-            self._texts.holding(prepared, allowed), prepared, allowed, scope, depth, context, counts
-        )
-
-    def _search(
-        self,
-        text: MappedText,
-        prepared: Sequence[GrepPattern],
-        allowed: Ints | None,
-        scope: Scope,
-        depth: int,
-        context: int,
-        counts: str,
-    ) -> GrepAnswer:
-        self._text = text
+        here = copy.copy(self)
+        here._text = text = self._texts.holding(prepared, allowed)
         # One line more than is ranked tells whether there are more.
-        lines = [scan(self._text, allowed, pattern, self._most_lines + 1, self._pool) for pattern in prepared]
-        shown = [self._shown(pattern, own[: self._most_lines]) for pattern, own in zip(prepared, lines, strict=True)]
-        groups = group(self._text, shown, context)
+        lines = [scan(text, allowed, pattern, self._most_lines + 1, self._pool) for pattern in prepared]
+        shown = [here._shown(pattern, own[: self._most_lines]) for pattern, own in zip(prepared, lines, strict=True)]
+        groups = group(text, shown, context)
         best = np.argsort(-groups.scores, kind="stable")
         documents = groups.documents[best]
         passages: list[Passage] = []
@@ -308,7 +297,7 @@ class MappedGrep:
         while len(passages) < len(best) and not taken:
             # Several passages may stand for one chunk or document: texts are read until there are enough of those.
             more = best[len(passages) : max(depth, len(passages) * 5 // 4 + 16)]
-            made = [self._passage(groups, int(one), prepared, context, scope) for one in more]
+            made = [here._passage(groups, int(one), prepared, context, scope) for one in more]
             passages += [passage for passage, _ in made]
             records = np.append(records, np.array([record for _, record in made], np.int64))
             taken = reached(counts, records, documents[: len(passages)], depth)
@@ -319,7 +308,7 @@ class MappedGrep:
             documents[:taken],
             files=len(np.unique(documents)),
             lines=len(groups.lines),
-            complete=self._text.complete and all(len(own) <= self._most_lines for own in lines),
+            complete=text.complete and all(len(own) <= self._most_lines for own in lines),
             exhausted=taken == len(best),
         )
 
@@ -384,7 +373,6 @@ class MappedGrep:
 
 
 def _first_match(data: bytes, patterns: Sequence[GrepPattern]) -> tuple[int, int]:
-    """First and last byte of the first match in a line, of any pattern."""
     found = (pattern.spans(data, 0, len(data)) for pattern in patterns)
     return min((match for match in found if match[0] >= 0), default=(0, 0))
 

@@ -40,9 +40,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from workbench.errors import QueryError
-from workbench.records import Span
+from workbench.records import Span, joined
 from workbench.store.lexical import tokens
-from workbench.store.types import joined
 
 MAX_CHARACTERS = 10_000
 """Longest query."""
@@ -221,7 +220,6 @@ def in_quotes(text: str) -> list[Item]:
 
 
 def _words(chunk: str) -> list[Item]:
-    """The items in a run of text without spaces."""
     found = list(tokens.PIECES.finditer(chunk))
     items: list[Item] = []
     at = 0
@@ -377,7 +375,6 @@ def analysed(piece: str) -> tuple[int, frozenset[str], list[_Occurrence]]:
 
 
 def _matched(matcher: Matcher, words: Sequence[_Occurrence]) -> list[tuple[int, int]]:
-    """First and last characters of what a matcher matches."""
     if not matcher.steps:
         return [(o.first, o.last) for o in words if o.word.startswith(matcher.prefix)]
     # (next position, first character, last character) for every way to come there; None: it may start anywhere

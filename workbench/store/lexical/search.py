@@ -137,7 +137,6 @@ def _lists(column: Any) -> list[NDArray[np.int32]]:
 
 
 def _merged(words: Sequence[_Word]) -> Postings:
-    """The postings of several words as one."""
     if len(words) < 2:
         return Postings(words[0].records, words[0].tfs) if words else _NONE
     records = np.concatenate([word.records for word in words])
@@ -165,7 +164,6 @@ def _phrase(steps: Sequence[Step], words: dict[str, list[_Word]]) -> Postings:
 
 
 def _candidates(steps: Sequence[Step], words: dict[str, list[_Word]]) -> NDArray[np.int32]:
-    """Records that hold the terms of some path of every step."""
     records = {term: _merged(rows).records for term, rows in words.items()}
     posted = [[[records.get(term, _NONE.records) for term in path] for path in step] for step in steps]
     posted.sort(key=lambda step: sum(min(map(len, path)) for path in step))
@@ -467,7 +465,6 @@ def _norms(lengths: NDArray[np.int32], mean_length: float, k1: float, b: float) 
 
 
 def _holding(posted: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
-    """Records that are in every one of these."""
     first, *rest = sorted(posted, key=len)
     for records in rest:
         first = first[contains(records, first)]

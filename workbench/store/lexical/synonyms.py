@@ -168,7 +168,6 @@ def _found(items: Sequence[Item], words: _Words) -> tuple[dict[int, _Members], l
 
 
 def _either(item: Item, others: _Members) -> Item:
-    """An item that any of the others satisfies too."""
     if not others:
         return item
     paths = {path for matcher in (item.matcher, *(o.matcher for _, o in others)) for path in _paths(matcher)}

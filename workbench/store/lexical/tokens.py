@@ -48,27 +48,23 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 _SEPARATORS = """
-80-a9 ab-b1 b4 b6-b8 bb bf d7 f7 2c2-2c5 2d2-2df 2e5-2eb 2ed 2ef-2ff 37e 384-385 387 482 55a-55f 589-58a 5be 5c0 5c3 5c6
-5f3-5f4 600-60f 61b-61f 66a-66d 6d4 6dd-6de 6e9 700-70f 964-965 970 df4 e3f e4f e5a-e5b f01-f14 f3a-f3d 104a-104f 10fb
-1360-1368 1400 166d-166e 1680 16eb-16ed 17d4-17d6 17d8-17db 1800-180a 180e 1fbd 1fbf-1fc1 1fcd-1fcf 1fdd-1fdf 1fed-1fef
-1ffd-206f 207a-207e 208a-208e 20a0-20c0 2190-2426 2440-244a 2500-2775 2794-2bff 2e00-2e2e 2e30-3004 3008-3020 3030
-3036-3037 303d-303f 309b-309c 30a0 30fb fd3e-fd3f fe10-fe19 fe30-fe6b feff-ff0f ff1a-ff20 ff3b-ff40 ff5b-ff65 ffe0-fffd
-1f000-1f0ff 1f200-1faff
+80-a9 ab-ac ad ae-b1 b4 b6-b8 bb bf d7 f7 2c2-2c5 2d2-2df 2e5-2eb 2ed 2ef-2ff 37e 384-385 387 482 55a-55f 589-58a 5be
+5c0 5c3 5c6 5f3-5f4 600-60f 61b-61f 66a-66d 6d4 6dd-6de 6e9 700-70f 964-965 970 df4 e3f e4f e5a-e5b f01-f14 f3a-f3d
+104a-104f 10fb 1360-1368 1400 166d-166e 1680 16eb-16ed 17d4-17d6 17d8-17db 1800-180a 180e 1fbd 1fbf-1fc1 1fcd-1fcf
+1fdd-1fdf 1fed-1fef 1ffd-200b 200c 200d 200e-205f 2060 2061-206f 207a-207e 208a-208e 20a0-20c0 2190-2426 2440-244a
+2500-2775 2794-2bff 2e00-2e2e 2e30-3004 3008-3020 3030 3036-3037 303d-303f 309b-309c 30a0 30fb fd3e-fd3f fe10-fe19
+fe30-fe6b feff-ff0f ff1a-ff20 ff3b-ff40 ff5b-ff65 ffe0-fffd 1f000-1f0ff 1f200-1faff
 """
 
 RANGES: tuple[tuple[int, int], ...] = tuple(
     (int(first, 16), int(last or first, 16)) for first, _, last in (r.partition("-") for r in _SEPARATORS.split())
 )
-"""Characters beyond ASCII that separate words: (first, last), both included, in order."""
+"""Characters beyond ASCII that separate words: (first, last), both included, in order; the `_IGNORABLE` ones by themselves."""
 
 _STARTS = [first for first, _ in RANGES]
 _ASCII_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _ASCII_SEPARATORS = r"\x00-/:-@\[-\^`{-\x7f"
-_BEYOND_RE = "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in RANGES)
 _BEYOND_RE2 = "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in RANGES)
-
-WORDS = re.compile(f"[^{_ASCII_SEPARATORS}{_BEYOND_RE}]+")
-"""Finds each word."""
 
 RE2_SEPARATORS = f"{_ASCII_SEPARATORS}{_BEYOND_RE2}"
 """The separators as what stands inside a class in RE2's syntax."""
@@ -168,30 +164,15 @@ _UNSPACED_MARKS = (
 Ranges = Iterable[tuple[int, int]]
 
 
-def _without(ranges: Ranges, points: Sequence[int]) -> list[tuple[int, int]]:
-    """Ranges with single code points cut out."""
-    result = list(ranges)
-    for point in points:
-        cut: list[tuple[int, int]] = []
-        for first, last in result:
-            if first <= point <= last:
-                cut += [r for r in ((first, point - 1), (point + 1, last)) if r[0] <= r[1]]
-            else:
-                cut.append((first, last))
-        result = cut
-    return result
-
-
 def _pattern(escape: str, boundary: str) -> str:
     """The pattern; `escape` formats a code point, `boundary` is an ASCII word border."""
 
     def ranges(values: Ranges) -> str:
         return "".join(f"{escape.format(first)}-{escape.format(last)}" for first, last in values)
 
-    ascii_separators = r"\x00-/:-@\[-\^`{-\x7f"
-    separators = [*_without(RANGES, _IGNORABLE), *_NO_WORDS]
-    inside = f"[^{ascii_separators}{ranges(separators)}{ranges(_UNSPACED)}]"
-    start = f"[^{ascii_separators}{ranges(separators)}{ranges(_UNSPACED)}{ranges(_NO_START)}]"
+    separators = [*(r for r in RANGES if r[0] not in _IGNORABLE), *_NO_WORDS]
+    inside = f"[^{_ASCII_SEPARATORS}{ranges(separators)}{ranges(_UNSPACED)}]"
+    start = f"[^{_ASCII_SEPARATORS}{ranges(separators)}{ranges(_UNSPACED)}{ranges(_NO_START)}]"
     hyphen = f"[\\-{ranges(((0x2010, 0x2011),))}]"
     word = f"{start}{inside}*(?:(?:{hyphen}{start}|\\.[0-9]){inside}*)*"
     unspaced = f"[{ranges(_UNSPACED)}][{ranges(_UNSPACED_MARKS)}]*"

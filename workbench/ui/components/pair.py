@@ -17,7 +17,7 @@ from workbench.evaluate.judged import Judged
 from workbench.markup import attribute, plain, visible
 from workbench.plan.plan import Plan
 from workbench.records import Hit
-from workbench.retrieve.moved import KINDS, Move, moved
+from workbench.retrieve.compare import KINDS, Move, moved
 from workbench.ui import marks
 from workbench.ui.components import cards, controls, live, tables
 from workbench.ui.components.cards import figures_html, grade_badge

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.errors import UsageError, WorkbenchError
+from workbench.errors import CorpusError, UsageError, WorkbenchError
 from workbench.locators import Place, whole_number
 from workbench.markup import attribute, plain, visible
 from workbench.records import Chunk, Document, Span
@@ -130,7 +130,7 @@ def find(corpus: Corpus, name: str, path: str, at: str = "") -> Shown | str:
     records, place, scope = corpus.engine.records, None, resources.scope(corpus)
     number = next((n for key in (name, path) if key and (n := records.find_document(key, scope)) is not None), None)
     if number is None:
-        read = find_cited(corpus.engine, corpus.principal, path or name, stored=True)
+        read = find_cited(corpus.engine, path or name, stored=True)
         if not read.found:
             return read.text.removeprefix(_ERROR).partition("] ")[2]
         number, place, shown = read.number, read.place, Shown(read.path, read.text, place=read.place)
@@ -278,11 +278,12 @@ def _page_image(corpus: Corpus, document: Document) -> None:
     most = len(document.page_starts)
     own = max(bisect_right(document.page_starts, st.session_state[_FOCUS]), 1)
     page = st.pagination(most, default=own, key=f"{_KEY}page-{document.path}-{own}")
-    found = original(corpus.engine, corpus.principal, corpus.policy, document)
-    if not found.data:
-        st.caption(f"There is no picture of the page: {found.reason}. {found.remedy}")
+    try:
+        data = original(corpus.engine, document)
+    except CorpusError as exc:
+        st.caption(f"There is no picture of the page: {exc.message}. {exc.remedy}")
         return
-    st.image(_png(document.sha256, page, found.data), caption=f"Page {page} of {most}", width="stretch")
+    st.image(_png(document.sha256, page, data), caption=f"Page {page} of {most}", width="stretch")
 
 
 @st.cache_data(show_spinner="Drawing the page", max_entries=32)
@@ -294,8 +295,8 @@ def _png(sha256: str, page: int, _data: bytes) -> bytes:
 
 def _beside(corpus: Corpus, document: Document, chunks: Sequence[Chunk]) -> None:
     records, scope = corpus.engine.records, resources.scope(corpus)
-    listed = resources.catalogue(corpus).folder(document.path, document.root, scope)
-    st.html(neighbours_html([item.path for item in listed], document.path))
+    beside = resources.catalogue(corpus).folder(document.path, document.root, scope)
+    st.html(neighbours_html(beside, document.path))
     number = records.find_document(document.document_id, scope)
     paths = {} if number is None else records.paths_of([number], scope)
     st.html(facts_html(document, chunks, [path for found in paths.values() for path in found if path != document.path]))
