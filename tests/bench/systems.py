@@ -42,6 +42,34 @@ EXPLAINS = {
     "DuckDBFts": "what your own SQL selects",
     "Bm25sFaiss": "what your own code keeps",
 }
+AHEAD = {
+    "index s": (
+        lambda row: row["build"]["seconds"],
+        "We write a graph, tables for filters and access, and lines for grep, and check what was written; SQLite, LanceDB, DuckDB"
+        " and faiss write no graph. Left: embedding the same chunks takes some 40 times as long.",
+    ),
+    "MB on disk": (
+        lambda row: row["build"]["bytes"],
+        "Texts are kept as rows, as lines and as lines in small letters (grep), vectors also as bf16 in the graph. Left.",
+    ),
+    "open ms": (
+        lambda row: row["open_ms"],
+        "Imports, and a first search that measures the corpus for its adapted similarity; the corpus itself opens in 22 ms. Its"
+        " lengths of texts are no longer sorted (8 to 4 ms).",
+    ),
+    "p50 ms": (
+        lambda row: row["p50_ms"],
+        "Chroma searches vectors alone, txtai and bm25s with faiss keep all in memory. Ours reads ten rows from disk (5 ms),"
+        " adapts similarities and feeds back (4 ms: +.017 nDCG@10 over nine collections). Seven ways to read the rows were"
+        " timed, and it has the fastest.",
+    ),
+    "memory MB": (
+        lambda row: row["memory_mb"],
+        "SQLite reads pages, faiss holds one matrix; ours counts mapped vectors, which the system may take back. Left.",
+    ),
+}
+"""Where others may be ahead of ours: the figure, less is better, and why, and what was done."""
+
 SPEED, JUDGED, QUESTIONS, ROUNDS = "large", ("scifact", "nfcorpus"), 40, 5
 Tell = Callable[[str], None]
 
@@ -286,6 +314,16 @@ def markdown(facts: dict[str, Any]) -> str:
             cells[1:] = [f"{build['seconds']:.1f} ({build['processor_seconds']:.1f})", f"{build['bytes'] / 1e6:.0f}"]
         cells += [format(said[key], form) if key in said else "" for key, form in forms]
         lines.append("| " + " | ".join(cells) + " |")
+    ahead, ours = [], table.get("Workbench", {})
+    for measure, (value, why) in AHEAD.items():
+        if ours.keys() >= {"build", "p50_ms"}:
+            ratios = {
+                name: value(ours) / value(row) for name, row in table.items() if row.keys() >= {"build", "p50_ms"}
+            }
+            better = [
+                f"{name} {ratio:.1f}x" for name, ratio in sorted(ratios.items(), key=lambda r: -r[1]) if ratio > 1
+            ]
+            ahead.append(f"| {measure} | {', '.join(better)} | {why} |")
     explained = [f"| {name} | {said} |" for name, said in EXPLAINS.items() if name in table]
     return "\n".join(
         [
@@ -294,6 +332,7 @@ def markdown(facts: dict[str, Any]) -> str:
             f" {machine['processor']}, {machine['cores']} cores, Python {machine['python']}, commit {machine['commit']}, load"
             f" {machine['load']:.1f} at the start.", "",
             *facts.get("notes", ()), *head, *lines, "", "| system | what explains a score |", "|---|---|", *explained, "",
+            "| where we are behind | who, by what ratio | why, and what was done |", "|---|---|---|", *ahead, "",
         ]
     )  # fmt: skip
 
