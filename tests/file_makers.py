@@ -3,6 +3,7 @@
 import io
 import re
 import struct
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -296,6 +297,22 @@ def zipped(files: Mapping[str, bytes | str], compression: int = zipfile.ZIP_DEFL
     with zipfile.ZipFile(stream, "w", compression) as archive:
         for name, data in files.items():
             archive.writestr(name, data)
+    return stream.getvalue()
+
+
+def tar(
+    files: dict[str, bytes] | list[tuple[str, bytes]], mode: str = "w", links: dict[str, str] | None = None
+) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as archive:
+        for name, data in files.items() if isinstance(files, dict) else files:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+        for name, target in (links or {}).items():
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.SYMTYPE, target
+            archive.addfile(info)
     return stream.getvalue()
 
 

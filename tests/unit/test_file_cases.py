@@ -20,7 +20,8 @@ import pytest
 from file_makers import cut_file, doc_of, found, ods, odt, pdf, pptx, read, saved, xlsx, zipped
 from test_readers_office import WORD, changed, paragraph, styled, word
 
-from workbench.ingest.errors import Problem
+from workbench.ingest.errors import Problem, ReadError
+from workbench.records import FileStatus
 
 MATH = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
 
@@ -246,6 +247,47 @@ def test_every_word_is_found_as_it_is_shown(tmp_path, case):
     assert [words for words in unwanted if words in text] == [], text
     hides = case.startswith("hidden")
     assert any("left out" in str(document.metadata.get("hidden", "")) for document in documents) is hides
+
+
+BINARY = (
+    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" '
+    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="xl/workbook.bin"/>'
+    "</Relationships>"
+)
+ENCRYPTION = '<encryption><CipherReference URI="OEBPS/a.xhtml"/></encryption>'
+NOTHING: list[tuple[str, bytes | str, FileStatus, str]] = [
+    *((name, data, FileStatus.SKIPPED, words) for name, data, words in (
+        ("a.txt", b"", "empty"), ("a.txt", "\u200b\u200d\ufeff \u00ad\n", "no text"), ("a.txt", b" \n\t\n", "no text"),
+        ("a.bin", bytes(range(256)) * 8, "binary"), ("a.mp3", b"ID3\x03 words", "no reader for .mp3 yet"), ("a.wps", b"\x00\x01\x02", "no reader for .wps"),
+        *((f"a{suffix}", b"\x5d\x00\x00\x80\x00" + bytes(range(256)), "no reader.*Unpack it") for suffix in (".lzma", ".iso", ".deb", ".lz4")),
+        ("winmail.dat", b"\x78\x9f\x3e\x22" + bytes(200), "winmail.dat"),
+        ("a.xlsb", zipped({"[Content_Types].xml": "<Types/>", "_rels/.rels": BINARY, "xl/workbook.bin": b"\x00\x01"}), "XLSB"),
+        ("a.vsdx", zipped({"[Content_Types].xml": "<Types/>", "_rels/.rels": "<Relationships/>", "visio/pages/page1.xml": "<Page>x</Page>"}), "not read"),
+        ("a.zip", zipped({"a.mp3": "x", "b.mp3": "y"}), r"None of its 2 members could be read: There is no reader for \.mp3"),
+        ("a.zip", zipped({}), "without members"), ("a.tar", file_makers.tar({}, links={"l": "/etc/passwd"}), "only links"),
+    )),
+    *((name, data, FileStatus.FAILED, words) for name, data, words in (
+        ("a.md", b"PK\x03\x04rest", "broken"), ("a.docx", b"PK\x03\x04", "broken"), ("a.png", b"\x89PNG\r\n\x1a\nrubbish", "broken"),
+        ("a.pdf", bytes(range(256)), "not a PDF"), ("a.pdf", b"%PDF-1.4 rubbish", "broken"), ("a.pdf", pdf(["x"])[:60], "broken"),
+        ("a.pdf", pdf(["", ""]), "no text on any page"), ("a.pdf", pdf(["x"], encrypt=True), "password"),
+        ("a.ppt", file_makers.ppt([("a", "b", "")], locked=True), "locked with a password"),
+        *(("a.ppt", file_makers.ole(streams), "broken") for streams in (
+            {"PowerPoint Document": b"junk", "Current User": bytes(28)}, {"PowerPoint Document": b"junk" * 30, "Current User": b"\x09" * 28},
+            {"PowerPoint Document": b"junk"})),
+        ("a.ipynb", "{", "notebook"), ("a.ipynb", "[]", "notebook"), ("a.ipynb", '{"x": 1}', "notebook"),
+        *(("a.jsonl", "plain words\n" * lines, "None of its") for lines in (3, 50)),
+        ("a.fodt", '<?xml version="1.0"?><office:document xmlns:office="x" office:mimetype="y"></office:document>', "it has no body"),
+        ("a.epub", changed(file_makers.epub({"a.xhtml": "garbage"}), "mimetype", str, {"META-INF/encryption.xml": ENCRYPTION}), "protected against copying"),
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "data", "status", "words"), NOTHING, ids=[f"{c[0]} {c[3]}" for c in NOTHING])
+def test_a_file_that_gives_nothing_says_why_and_what_to_do(tmp_path, name, data, status, words):
+    with pytest.raises(ReadError, match=words) as caught:
+        read(saved(tmp_path, name, data))
+    assert caught.value.status is status
+    assert caught.value.remedy
 
 
 @pytest.mark.parametrize(

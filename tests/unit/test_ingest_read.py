@@ -167,26 +167,6 @@ def test_an_encoding_that_the_file_declares_is_believed_after_utf8(tmp_path):
     assert "Да" in documents(tmp_path / "c.py")[0].text
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "status", "words"),
-    [
-        ("a.txt", b"", FileStatus.SKIPPED, "empty"),
-        ("a.txt", "\u200b\u200d\ufeff \u00ad\n".encode(), FileStatus.SKIPPED, "no text"),
-        ("a.txt", b" \n\t\n", FileStatus.SKIPPED, "no text"),
-        ("a.md", b"PK\x03\x04rest", FileStatus.FAILED, "broken"),
-        ("a.bin", bytes(range(256)) * 8, FileStatus.SKIPPED, "binary"),
-        ("a.docx", b"PK\x03\x04", FileStatus.FAILED, "broken"),
-        ("a.mp3", b"ID3\x03 words", FileStatus.SKIPPED, "no reader for .mp3 yet"),
-        ("a.pdf", bytes(range(256)), FileStatus.FAILED, "not a PDF"),
-        ("a.pdf", b"%PDF-1.4 rubbish", FileStatus.FAILED, "broken"),
-    ],
-)
-def test_a_file_that_gives_nothing_says_why_and_what_to_do(tmp_path, name, data, status, words):
-    caught = error(write_files(tmp_path, {name: data}) / name)
-    assert caught.status is status
-    assert words in caught.message
-
-
 def test_a_file_that_vanished_or_a_reader_that_breaks_is_a_read_error(tmp_path, monkeypatch):
     item = found(write_files(tmp_path, {"a.md": "x"}) / "a.md")
     (tmp_path / "a.md").unlink()
@@ -261,14 +241,6 @@ def test_bad_lines_are_reported_by_number_and_the_good_ones_read(tmp_path):
     assert [d.text for d in documents(file)] == ["one", "last \ufffd"]
     assert [p.line for p in problems(file)] == [2, 4, 5, 6, 7, 8, 9, 10, 11, 13]
     assert all(p.reason and p.remedy for p in problems(file))
-
-
-def test_a_file_without_records_fails_as_a_whole(tmp_path):
-    for lines in (3, 50):
-        file = write_files(tmp_path, {"x.jsonl": "plain words\n" * lines}) / "x.jsonl"
-        with pytest.raises(ReadError, match="None of its") as caught:
-            documents(file)
-        assert caught.value.status is FileStatus.FAILED
 
 
 def test_thousands_of_bad_lines_are_summed_up(tmp_path):

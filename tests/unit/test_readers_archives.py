@@ -5,32 +5,14 @@ from __future__ import annotations
 import base64
 import gzip
 import io
-import tarfile
 import warnings
 import zipfile
 
 import pytest
-from file_makers import docx, mail, read, saved, zipped
+from file_makers import docx, mail, read, saved, tar, zipped
 
 from workbench.ingest.errors import ReadError
 from workbench.ingest.readers.mail import unpacked_rtf
-from workbench.records import FileStatus
-
-
-def tar(
-    files: dict[str, bytes] | list[tuple[str, bytes]], mode: str = "w", links: dict[str, str] | None = None
-) -> bytes:
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode=mode) as archive:
-        for name, data in files.items() if isinstance(files, dict) else files:
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-        for name, target in (links or {}).items():
-            info = tarfile.TarInfo(name)
-            info.type, info.linkname = tarfile.SYMTYPE, target
-            archive.addfile(info)
-    return stream.getvalue()
 
 
 def test_members_are_documents_with_their_path_in_the_archive(tmp_path):
@@ -84,14 +66,6 @@ def test_members_and_depth_have_limits(tmp_path, monkeypatch):
     monkeypatch.setenv("WORKBENCH_MAX_MEMBERS", "2")
     with pytest.raises(ReadError, match="max_members"):
         read(saved(tmp_path, "b.zip", zipped({f"{n}.txt": "words" for n in range(3)})))
-
-
-def test_an_archive_of_which_nothing_can_be_read_says_why(tmp_path):
-    with pytest.raises(ReadError, match=r"None of its 2 members could be read: There is no reader for \.mp3") as caught:
-        read(saved(tmp_path, "a.zip", zipped({"a.mp3": "x", "b.mp3": "y"})))
-    assert caught.value.status is FileStatus.SKIPPED
-    with pytest.raises(ReadError, match="without members"):
-        read(saved(tmp_path, "b.zip", zipped({})))
 
 
 def test_a_message_has_its_headers_its_body_and_its_attachments(tmp_path):
@@ -222,30 +196,6 @@ def test_members_of_one_name_are_all_read(tmp_path):
             (f"{name}!/x/2-a.txt", "second"),
         ]
         assert not problems
-
-
-def test_an_archive_of_links_alone_is_skipped_and_not_broken(tmp_path):
-    with pytest.raises(ReadError, match="only links") as caught:
-        read(saved(tmp_path, "a.tar", tar({}, links={"l": "/etc/passwd"})))
-    assert caught.value.status is FileStatus.SKIPPED
-
-
-def test_a_drawing_of_a_program_is_no_archive(tmp_path):
-    parts = {
-        "[Content_Types].xml": "<Types/>",
-        "_rels/.rels": "<Relationships/>",
-        "visio/pages/page1.xml": "<Page>x</Page>",
-    }
-    with pytest.raises(ReadError, match="not read") as caught:
-        read(saved(tmp_path, "plan.vsdx", zipped(parts)))
-    assert caught.value.status is FileStatus.SKIPPED
-
-
-@pytest.mark.parametrize("suffix", [".lzma", ".iso", ".deb", ".lz4"])
-def test_packers_that_are_not_read_say_to_unpack(tmp_path, suffix):
-    with pytest.raises(ReadError, match="no reader") as caught:
-        read(saved(tmp_path, f"a{suffix}", b"\x5d\x00\x00\x80\x00" + bytes(range(256))))
-    assert "Unpack it" in caught.value.remedy
 
 
 def test_a_message_of_apples_program_is_read_without_what_the_program_adds(tmp_path):

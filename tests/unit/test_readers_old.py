@@ -17,7 +17,6 @@ from file_makers import docx, mail, pptx, read, saved, xlsx, zipped
 from openpyxl.comments import Comment
 
 from workbench.ingest.errors import ReadError
-from workbench.records import FileStatus
 
 
 def test_slides_are_those_of_the_last_save(tmp_path):
@@ -28,21 +27,6 @@ def test_slides_are_those_of_the_last_save(tmp_path):
     assert document.text == "# Now\n\nthe heron\nthe weir\n\nsaid\n\n# Second\n\nΩmega\n"
     assert (document.type, told) == ("slides", [])
     assert [p.locator for p in document.places] == ["slide=1", "slide=1&part=notes", "slide=2"]
-
-
-@pytest.mark.parametrize(
-    ("data", "told"),
-    [
-        (make.ppt([("a", "b", "")], locked=True), "locked with a password"),
-        (make.ole({"PowerPoint Document": b"junk", "Current User": bytes(28)}), "broken"),
-        (make.ole({"PowerPoint Document": b"junk" * 30, "Current User": b"\x09" * 28}), "broken"),
-        (make.ole({"PowerPoint Document": b"junk"}), "broken"),
-    ],
-)
-def test_slides_that_cannot_be_read_are_named(tmp_path, data, told):
-    with pytest.raises(ReadError, match=told) as caught:
-        read(saved(tmp_path, "a.ppt", data))
-    assert caught.value.remedy
 
 
 @pytest.mark.parametrize("at", range(0, 4000, 97))
@@ -99,32 +83,6 @@ def test_an_outlook_message_in_a_mail_in_an_archive(tmp_path):
     held = mail("Forwarded", "see below", {"old.msg": make.msg("Old", "the words")})
     documents, _ = read(saved(tmp_path, "a.zip", zipped({"box/m.eml": held})))
     assert [d.path for d in documents] == ["a.zip!/box/m.eml", "a.zip!/box/m.eml!/old.msg"]
-
-
-BINARY = (
-    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" '
-    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="xl/workbook.bin"/>'
-    "</Relationships>"
-)
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "told"),
-    [
-        ("winmail.dat", b"\x78\x9f\x3e\x22" + bytes(200), "winmail.dat"),
-        (
-            "a.xlsb",
-            zipped({"[Content_Types].xml": "<Types/>", "_rels/.rels": BINARY, "xl/workbook.bin": b"\x00\x01"}),
-            "XLSB",
-        ),
-        ("a.wps", b"\x00\x01\x02", "no reader for .wps"),
-    ],
-)
-def test_what_is_not_read_is_skipped_with_what_to_do(tmp_path, name, data, told):
-    with pytest.raises(ReadError, match=told) as caught:
-        read(saved(tmp_path, name, data))
-    assert caught.value.status is FileStatus.SKIPPED
-    assert caught.value.remedy
 
 
 def test_comments_of_an_old_workbook_are_read_after_their_sheet(tmp_path, monkeypatch):

@@ -8,7 +8,6 @@ import pytest
 from corpus_files import write_files
 from file_makers import count_words, cut_file, documents, found, pdf, read, saved
 
-from workbench.ingest.errors import ReadError
 from workbench.ingest.outline import useful_title
 from workbench.ingest.readers.pdf import join_words, without_furniture
 from workbench.ingest.rules import FileRules
@@ -207,17 +206,6 @@ def test_bookmarks_are_sections_where_their_title_stands(tmp_path):
     assert [(c.section, c.text.split("\n")[0]) for c in chunks] == [
         ("", "First page of four words"), ("Goals", "Goals"), ("Absent", "Third page"),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [(pdf(["", ""]), "no text on any page"), (pdf(["x"], encrypt=True), "password"), (pdf(["x"])[:60], "broken")],
-)
-def test_a_pdf_that_gives_nothing_is_named_as_what_it_is(tmp_path, data, words):
-    file = write_files(tmp_path, {"a.pdf": data}) / "a.pdf"
-    with pytest.raises(ReadError, match=words) as caught:
-        documents(file)
-    assert caught.value.remedy
 
 
 def test_a_pdf_is_known_by_its_content(tmp_path):
