@@ -19,8 +19,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_judged(tmp_path_factory.mktemp("cli"), 12)
 
 
-def run(place: Path, *arguments: str) -> Result:
-    words = [arguments[0], str(place / "judged.csv"), "--corpus", str(place / "corpus"), *arguments[1:]]
+def run(place: Path, *arguments: str, judged: Path | None = None) -> Result:
+    words = [arguments[0], str(judged or place / "judged.csv"), "--corpus", str(place / "corpus"), *arguments[1:]]
     return CliRunner().invoke(main, words, catch_exceptions=False, env={"COLUMNS": "80"})
 
 
@@ -51,8 +51,7 @@ def test_figures_that_are_kept_are_the_history_of_a_check_and_a_report_is_one_pa
     last = [(row["kind"], row["plan"], row["measure"]) for row in history[-2:]]
     assert last == [("check", "default", "nDCG@10"), ("check", "default", "R@100")]
     assert {row["plan"] for row in history if row["kind"] == "evaluation"} == {"default", "rrf"}
-    words = ["eval", str(place / "judged.csv"), "--corpus", str(place / "corpus"), "--against", str(place / "corpus")]
-    refused = CliRunner().invoke(main, [*words, "--keep"])
+    refused = run(place, "eval", "--against", str(place / "corpus"), "--keep")
     assert (refused.exit_code, "--html and --keep are of one corpus" in refused.stderr) == (2, True)
 
 
@@ -90,8 +89,7 @@ def test_check_compares_the_queries_that_are_judged_as_they_were(place, tmp_path
     assert run(place, "check", "--save", str(saved)).exit_code == 0
     lines = (place / "judged.csv").read_text().splitlines()
     other.write_text("\n".join([*lines[:3], lines[3].replace(",1", ",2"), *lines[5:]]) + "\n")
-    words = ["check", str(other), "--corpus", str(place / "corpus"), "--baseline", str(saved), "--json"]
-    done = CliRunner().invoke(main, words)
+    done = run(place, "check", "--baseline", str(saved), "--json", judged=other)
     data = json.loads(done.stdout)
     assert (done.exit_code, data["not_compared"]) == (0, ["q2", "q3"])
     assert any(
@@ -154,8 +152,7 @@ def test_check_warns_of_figures_that_say_little(tmp_path):
     assert done.exit_code == 0
     assert any("too few queries for any test" in warning for warning in found["warnings"])
     (tmp_path / "other.csv").write_text("query_id,query,document,grade\n1,rain,elsewhere.md,1\n")
-    words = ["check", str(tmp_path / "other.csv"), "--corpus", str(few / "corpus"), "--min", "nDCG@10=0"]
-    done = CliRunner().invoke(main, words, catch_exceptions=False)
+    done = run(few, "check", "--min", "nDCG@10=0", judged=tmp_path / "other.csv")
     assert "do they belong to this corpus?" in " ".join(done.output.split())
 
 

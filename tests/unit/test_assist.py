@@ -37,15 +37,9 @@ from workbench.assist.endpoint import (
     EndpointReranker,
     EndpointRewriter,
 )
-from workbench.assist.models import (
-    EchoRewriter,
-    Floats,
-    KeywordsRewriter,
-    OverlapReranker,
-    load_reranker,
-    load_rewriter,
-)
+from workbench.assist.models import EchoRewriter, KeywordsRewriter, OverlapReranker, load_reranker, load_rewriter
 from workbench.errors import AssistError
+from workbench.ranking.candidates import Floats
 
 KEY = "secret-key-7"
 TEXTS = ["about cats", "about dogs", "about retries"]

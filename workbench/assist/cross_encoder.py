@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 
 from workbench import settings
-from workbench.assist.models import Floats
 from workbench.encode.models import folder_of, read_json
 from workbench.encode.protocol import readable
 from workbench.encode.sentence import quiet
 from workbench.errors import AssistError, EncoderError
+from workbench.ranking.candidates import Floats
 
 _CHARACTERS_A_TOKEN = 32
 _LONGEST_INPUT = 8192

@@ -35,8 +35,9 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from workbench import settings
-from workbench.assist.models import PREFIX, Floats
+from workbench.assist.models import PREFIX
 from workbench.errors import AssistError
+from workbench.ranking.candidates import Floats
 
 _GRACE_SECONDS = 1.0
 _MOST_BYTES = 1 << 20

@@ -23,14 +23,12 @@ from typing import Any, Protocol
 
 import numpy as np
 from cachetools import LRUCache, cached
-from numpy.typing import NDArray
 
 from workbench import settings
 from workbench.errors import AssistError
 from workbench.plan.fields import OFF
+from workbench.ranking.candidates import Floats
 from workbench.store.lexical.tokens import PIECES, STOP_WORDS, analyse, fold, stem
-
-Floats = NDArray[np.float64]
 
 PREFIX = "endpoint:"
 """How a model behind the setting `endpoint_url` is named: `endpoint:MODEL`."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.charts.layout import BLUE, CUT, GREEN, GREY, axis, figure, upright
+from workbench.ranking.candidates import Floats, Ints
 from workbench.ranking.cutting import metric as metric_of
 
 if TYPE_CHECKING:
@@ -29,15 +30,15 @@ class Histogram:
     """
 
     axis: str
-    edges: NDArray[np.float64]
-    counts: NDArray[np.int64]
-    distances: NDArray[np.float64]
+    edges: Floats
+    counts: Ints
+    distances: Floats
 
     @property
     def total(self) -> int:
         return int(self.counts.sum())
 
-    def keeps(self, values: NDArray[np.float64], threshold: float | str) -> NDArray[np.bool_]:
+    def keeps(self, values: Floats, threshold: float | str) -> NDArray[np.bool_]:
         """Which values a threshold keeps: distances strictly below it, scores at or above it, or all where it is `off`."""
         if threshold == "off":
             return np.ones(len(values), bool)
@@ -51,17 +52,17 @@ class Histogram:
         return int(self.keeps(self.distances, threshold).sum())
 
 
-def score_histogram(scores: NDArray[np.float64], axis: str, bins: int = BINS) -> Histogram:
+def score_histogram(scores: Floats, axis: str, bins: int = BINS) -> Histogram:
     """Count scores (float64, any order; NaN is left out), of which a threshold keeps the high ones."""
     return _counted(scores, axis, 1.0, 1e-9, bins)
 
 
-def histogram(distances: NDArray[np.float64], metric: str, bins: int = BINS) -> Histogram:
+def histogram(distances: Floats, metric: str, bins: int = BINS) -> Histogram:
     """Count distances (float64, any order; NaN is left out). Raises PlanError for an unknown metric."""
     return _counted(distances, f"{metric} distance", metric_of(metric).largest, 1e-6, bins)
 
 
-def _counted(values: NDArray[np.float64], axis: str, largest: float, least: float, bins: int) -> Histogram:
+def _counted(values: Floats, axis: str, largest: float, least: float, bins: int) -> Histogram:
     """Values counted from the least to the greatest, or to `largest` where there are none; `least` is the narrowest range."""
     known = values[~np.isnan(values)]
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, largest)
@@ -92,7 +93,7 @@ def distance_figure(histogram: Histogram, threshold: float | str, *, height: int
     return figure([bars], height, shapes=[upright(at) for at in cut], bargap=0, xaxis=across, yaxis=up)
 
 
-def token_figure(tokens: NDArray[np.int64], budget: int | None = None, *, height: int = 240) -> Any:
+def token_figure(tokens: Ints, budget: int | None = None, *, height: int = 240) -> Any:
     """How many chunks have how many tokens (int64), with the budget that chunks are cut to drawn in."""
     most = int(tokens.max()) if len(tokens) else 1
     width = max(1, -(-(most + 1) // 60))

@@ -36,7 +36,7 @@ from workbench.charts.layout import (
     row_figure,
     source_colour,
 )
-from workbench.ranking.candidates import Column
+from workbench.ranking.candidates import Column, Floats, Ints
 from workbench.ranking.fuse import Fused
 from workbench.records import FEEDBACK, Hit, Label, Step
 
@@ -94,7 +94,7 @@ class Candidate:
 
 
 def places(
-    fused: Fused, order: NDArray[np.int64], most: int, rerank: Mapping[int, float] | None = None, target: str = ""
+    fused: Fused, order: Ints, most: int, rerank: Mapping[int, float] | None = None, target: str = ""
 ) -> tuple[Candidate, ...]:
     """The first `most` of the final order (int64 positions in the fused list), and the chunk `target` where it comes after them;
     `rerank` has scores by position.
@@ -367,12 +367,7 @@ def _by_label(fused: Fused, drawn: NDArray[np.bool_]) -> Iterator[tuple[Label, l
 
 
 def _scatter(
-    label: Label,
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    marker: dict[str, Any],
-    points: list[list[Any]],
-    more: str = "",
+    label: Label, x: Floats, y: Floats, marker: dict[str, Any], points: list[list[Any]], more: str = ""
 ) -> dict[str, Any]:
     """Points of one label; `points` has rank, path (and what `more` names) of each."""
     hover = "rank %{customdata[0]}: %{customdata[1]}" + more + "<extra></extra>"
@@ -405,7 +400,7 @@ def iso_line(
     return grid[inside].tolist(), np.interp(wanted[inside], y_gains, y_scores).tolist()
 
 
-def _gain(fused: Fused, column: Column) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _gain(fused: Fused, column: Column) -> tuple[Floats, Floats]:
     """Raw scores of a source, rising, each once, with what they added (made never to fall).
 
     Rows that the source did not retrieve count with their computed score: what that adds is 0, or filled in.
@@ -419,7 +414,7 @@ def _gain(fused: Fused, column: Column) -> tuple[NDArray[np.float64], NDArray[np
     return values, np.maximum.accumulate(most)
 
 
-def _raw(column: Column) -> NDArray[np.float64]:
+def _raw(column: Column) -> Floats:
     """The source's score of every row: what it gave, else what it computes; NaN where it cannot."""
     if column.adapted is not None:
         return column.adapted

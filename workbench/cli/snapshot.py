@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -254,8 +253,7 @@ def export(o: Given) -> None:
     if as_snapshot:
         output.line(f"Wrote {loaded.save(o.out)}")
         return
-    written: Callable[[Snapshot], str] = getattr(exports, f"to_{o.form}")
-    text = written(loaded)
+    text: str = loaded.html() if o.form == "html" else getattr(exports, f"to_{o.form}")(loaded)
     if o.out is None:
         output.say(text, nl=False, raw=True)
         return

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from workbench.errors import UsageError
 from workbench.evaluate.pool import Pool, Pooled
 from workbench.plan.fields import FUSED, OFF, base_of
 from workbench.plan.plan import Plan
+from workbench.ranking.candidates import Floats, Ints
 from workbench.ranking.cutting import below, to_distance
 from workbench.records import Progress
 from workbench.retrieve.fusing import fuse_plan
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-Floats = NDArray[np.float64]
 _AXES = {"keyword": "BM25 score", FUSED: "fused score"}
 
 
@@ -167,5 +166,5 @@ def _lists(pooled: Pooled, plan: Plan, fusing: Plan) -> Iterator[tuple[str, list
         yield FUSED, _keyed(outcome.fused.scores, outcome.fused.rows, pooled)
 
 
-def _keyed(scores: Floats, rows: NDArray[np.int64], pooled: Pooled) -> list[tuple[float, tuple[str, ...]]]:
+def _keyed(scores: Floats, rows: Ints, pooled: Pooled) -> list[tuple[float, tuple[str, ...]]]:
     return [(score, pooled.keys[row]) for score, row in zip(scores.tolist(), rows.tolist(), strict=True)]

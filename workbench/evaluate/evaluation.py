@@ -15,18 +15,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from workbench.errors import UsageError
 from workbench.evaluate.measures import compute, needed_depth, parse_measures
 from workbench.evaluate.run import Run, query_frame
 from workbench.evaluate.statistics import Difference, bootstrap_interval, known, paired_difference
 from workbench.judgments.qrels import Judgments
+from workbench.ranking.candidates import Floats
 
 if TYPE_CHECKING:
     import polars as pl
 
-Floats = NDArray[np.float64]
 COVERAGE_DEPTH = 10
 LOW_COVERAGE = 0.5
 
@@ -58,7 +57,7 @@ class Evaluation:
     name: str
     measures: tuple[str, ...]
     query_ids: tuple[str, ...]
-    values: NDArray[np.float64]
+    values: Floats
     run: Run
     judgments: Judgments
     coverage: Coverage
@@ -69,7 +68,7 @@ class Evaluation:
         """The same figures under another name, for titles and verdicts."""
         return replace(self, name=name)
 
-    def column(self, measure: str) -> NDArray[np.float64]:
+    def column(self, measure: str) -> Floats:
         """One measure's values, float64 (queries,). Raises UsageError where it was not computed."""
         name = parse_measures([measure])[0]
         if name not in self.measures:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from cachetools import LRUCache
-from numpy.typing import NDArray
 
 from workbench.errors import NeedsSearch, UsageError
 from workbench.evaluate.evaluation import COVERAGE_DEPTH, wins
@@ -24,6 +23,7 @@ from workbench.evaluate.pool import Need, Pool, Pooled, Refusion
 from workbench.evaluate.statistics import Difference, bootstrap_interval, paired_difference
 from workbench.judgments.qrels import Judgments
 from workbench.plan.plan import Plan
+from workbench.ranking.candidates import Floats
 from workbench.ranking.methods import check
 from workbench.records import Principal, Progress
 from workbench.retrieve.engine import Engine
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 _KEPT_NEEDS = 4
 _RESAMPLES = 1_000  # an interval beside a moving slider: rough is enough
-Floats = NDArray[np.float64]
 _Kept = tuple[Need, Sequence[Pooled | None], Refusion]
 
 
@@ -55,7 +54,7 @@ class LiveFigure:
     difference: float
     better: int
     worse: int
-    values: NDArray[np.float64]
+    values: Floats
     milliseconds: float
     judged: float
 

@@ -21,9 +21,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from workbench.errors import UsageError
+from workbench.ranking.candidates import Floats, Ints
 
 DEEPEST = 1000
 
@@ -97,7 +97,7 @@ def compute(
     qrels: Mapping[str, Mapping[str, int]],
     query_ids: Sequence[str],
     measures: Sequence[str],
-) -> NDArray[np.float64]:
+) -> Floats:
     """Every measure for every judged query.
 
     Args:
@@ -170,9 +170,6 @@ def _read(text: str) -> tuple[str, dict[str, Any], int | float | None]:
         raise UsageError(f"The measure {text!r} cannot be read: {reason}", _REMEDY) from exc
     return node.id, parameters, cutoff
 
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _KNOWN = frozenset({"nDCG", "RR", "R", "P", "AP", "Success"})
 

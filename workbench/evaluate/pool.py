@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from cachetools import LRUCache
-from numpy.typing import NDArray
 
 from workbench.errors import QueryError, WorkbenchError
 from workbench.evaluate.run import Named, as_indexed, document_key, is_own, passage_keys, with_alike
@@ -28,7 +27,7 @@ from workbench.judgments.qrels import Judgments, Topic
 from workbench.plan.fields import FUSED, OFF, RETRIEVAL, base_of, encoder_of
 from workbench.plan.plan import Plan
 from workbench.ranking.batch import Batch, Judged
-from workbench.ranking.candidates import Candidates
+from workbench.ranking.candidates import Candidates, Ints
 from workbench.records import Principal, Span
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import fuse_plan
@@ -72,9 +71,9 @@ class Pooled:
     retrieved: Retrieved
     keys: tuple[tuple[str, ...], ...]
     single: tuple[str, ...] | None
-    targets: NDArray[np.int64]
+    targets: Ints
     judged: tuple[str, ...]
-    grades: NDArray[np.int64]
+    grades: Ints
     twice: bool
     shared: bool
     merged: bool
@@ -255,7 +254,7 @@ class Pool:
         return tuple(said)
 
 
-def _shared(texts: NDArray[np.int64], keys: Sequence[tuple[str, ...]], judged: set[str]) -> bool:
+def _shared(texts: Ints, keys: Sequence[tuple[str, ...]], judged: set[str]) -> bool:
     """Whether rows of one text stand for different keys, and one of these is judged, or left out."""
     found: dict[int, set[str]] = {}
     for text, own in zip(texts.tolist(), keys, strict=True):
@@ -268,7 +267,6 @@ def _one_to_one(keys: Sequence[str], documents: Sequence[str]) -> bool:
     return len(set(keys)) == len(set(documents)) == len(pairs)
 
 
-Ints = NDArray[np.int64]
 _KEPT = 6
 _MOST_COMPARED = 400
 """Rows of a query up to which the products of all their vectors are kept, for plans with feedback: 1.3 MB at most."""

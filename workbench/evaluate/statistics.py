@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import UsageError
+from workbench.ranking.candidates import Floats, Ints
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
@@ -33,9 +34,6 @@ FEW_QUERIES = 10
 _EXACT_UP_TO = 13  # 2 ** 13 sign patterns are fewer than RESAMPLES
 _BLOCK = 1 << 20
 _SAME = 1e-12
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def bootstrap_interval(

@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from workbench.errors import PlanError, UsageError
 from workbench.evaluate.evaluation import LOW_COVERAGE, Evaluation, score_run
@@ -43,6 +42,7 @@ from workbench.evaluate.statistics import (
 from workbench.judgments.qrels import Judgments
 from workbench.plan import fields as plan_fields
 from workbench.plan.plan import Plan, without_effect
+from workbench.ranking.candidates import Floats, Ints
 from workbench.records import Principal, Progress
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.retrieved import Answer
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-Floats = NDArray[np.float64]
 _ROWS = 1 << 16  # of candidates that are fused together
 
 
@@ -98,7 +97,7 @@ def _measure(
     pool: Pool,
     block: Sequence[tuple[int, dict[tuple[object, ...], Pooled | None]]],
     plans: Sequence[Plan],
-    members: dict[tuple[object, ...], NDArray[np.int64]],
+    members: dict[tuple[object, ...], Ints],
     measures: Sequence[str],
     depth: int,
     values: Floats,

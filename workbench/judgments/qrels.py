@@ -113,9 +113,7 @@ class Judgments:
         found = self.topics.get(query_id)
         if found is None:
             raise JudgmentError(
-                f"The judgments {self.name or ''} name query {query_id!r}, and its text is not known".replace(
-                    "  ", " "
-                ),
+                f"The judgments name query {query_id!r}, and its text is not known",
                 "Give the queries too: queries.jsonl beside the qrels, or topics=",
             )
         return found

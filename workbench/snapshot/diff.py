@@ -23,7 +23,7 @@ from workbench.errors import UsageError, counted, some_of
 from workbench.evaluate.statistics import paired_difference
 from workbench.plan import fields as plan_fields
 from workbench.ranking.agreement import jaccard, overlap, rbo
-from workbench.snapshot.schema import Content, SavedSearch, name_of_row, who
+from workbench.snapshot.schema import Content, SavedSearch, name_of_row, types_of, who
 
 if TYPE_CHECKING:
     import polars
@@ -39,12 +39,11 @@ _T = TypeVar("_T")
 
 
 def _table(rows: Sequence[tuple[Any, ...]], schema: str) -> polars.DataFrame:
-    """Rows as a frame; the schema is `name:kind` with S text, I whole number, F float."""
+    """Rows as a frame; the schema is `name:kind`, with the kinds of `schema.TABLES`."""
     import polars as pl
 
-    types: dict[str, Any] = {"S": pl.String, "I": pl.Int64, "F": pl.Float64}
-    named = (pair.rpartition(":") for pair in schema.split())
-    return pl.DataFrame(list(rows), schema={name: types[kind] for name, _, kind in named}, orient="row")
+    pairs = (pair.split(":") for pair in schema.split())
+    return pl.DataFrame(list(rows), schema=types_of((name, kind) for name, kind in pairs), orient="row")
 
 
 def _pairs(

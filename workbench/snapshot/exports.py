@@ -34,11 +34,6 @@ def candidates(content: Content, number: int) -> pl.DataFrame:
     return frame.drop("place", *(f"{name}_{what}" for name in fed for what in ("rank", "score")))
 
 
-def to_html(snapshot: Snapshot) -> str:
-    """The page, drawn from the data."""
-    return snapshot.html()
-
-
 def to_csv(snapshot: Snapshot) -> str:
     """Every candidate of every search, one row for each source that says something of it; safe to open in a spreadsheet."""
     import polars as pl

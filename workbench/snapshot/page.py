@@ -144,7 +144,6 @@ def _lead(about: About, content: Content) -> str:
 
 def summary(about: About, content: Content) -> str:
     origin = about.origin
-    models = dict.fromkeys(name for search in content.searches for name in search.models)
     records = f" in {origin.records:,} passages" if origin.records else ""
     rows = [
         ("Made", f"{about.when}{f' by {about.by}' if about.by else ''}"),
@@ -152,7 +151,7 @@ def summary(about: About, content: Content) -> str:
         ("Searched as", who(about.principal)),
         ("Corpus", f"generation {origin.generation}, digest {origin.digest}, {origin.documents:,} documents{records}"),
         *(("Encoder", f"{e.name}, weights {e.digest[:16]}, {e.runtime}, {e.dim} dimensions") for e in origin.encoders),
-        *(("Model", f"{name}, which only verifying loads, when it is allowed to") for name in models),
+        *(("Model", f"{name}, which only verifying loads, when it is allowed to") for name in content.models),
         ("Versions", ", ".join(f"{name} {version}" for name, version in sorted(about.packages.items()))),
     ]
     if about.passages is not Passages.SHOWN:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -226,6 +226,11 @@ class Content:
     sweeps: tuple[SavedSweep, ...]
     tables: Mapping[str, pl.DataFrame]
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models and files that the searches' plans name, each once."""
+        return tuple(dict.fromkeys(name for search in self.searches for name in search.models))
+
     def table(self, name: str) -> pl.DataFrame:
         """A table, empty where the snapshot has no such part."""
         import polars as pl
@@ -278,11 +283,16 @@ SWEEP_TABLES = ("points",)
 
 
 def columns(name: str) -> dict[str, Any]:
+    return types_of(TABLES[name].items())
+
+
+def types_of(kinds: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Columns and kinds, as `TABLES` has them, as polars' schema."""
     import polars as pl
 
     types: dict[str, Any] = {"S": pl.String, "I": pl.Int64, "F": pl.Float64, "B": pl.Boolean}
     types |= {"LS": pl.List(pl.String), "LI": pl.List(pl.Int64)}
-    return {column: types[kind.rstrip("?")] for column, kind in TABLES[name].items()}
+    return {column: types[kind.rstrip("?")] for column, kind in kinds}
 
 
 def of_this_edition(content: Content, about: About) -> Content:

@@ -145,7 +145,7 @@ class Snapshot:
         """The models and files that the plans name, as `rerank.model` and `rewrite.model` have them: whoever made the file chose
         them. Only `verify` loads any, and only those of the setting `allowed_models` unless it is told to load them all.
         """
-        return tuple(dict.fromkeys(name for search in self.searches for name in search.models))
+        return self.content.models
 
     @property
     def title(self) -> str:

@@ -19,7 +19,7 @@ from workbench.errors import WorkbenchError
 from workbench.plan.plan import Plan
 from workbench.snapshot import build
 from workbench.snapshot.diff import changed_since
-from workbench.snapshot.schema import Content, Passages, SavedSearch, who
+from workbench.snapshot.schema import Content, Passages, SavedSearch, types_of, who
 
 if TYPE_CHECKING:
     import polars
@@ -104,9 +104,7 @@ class Verification:
         import polars as pl
 
         rows = [(c.what, c.same, "; ".join(c.differences)) for c in (*self.searches, *self.evaluations)]
-        return pl.DataFrame(
-            rows, schema={"what": pl.String, "same": pl.Boolean, "differences": pl.String}, orient="row"
-        )
+        return pl.DataFrame(rows, schema=types_of((("what", "S"), ("same", "B"), ("differences", "S"))), orient="row")
 
     def _repr_html_(self) -> str:
         from workbench.markup import visible
