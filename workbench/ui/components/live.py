@@ -180,7 +180,7 @@ def measured(corpus: Corpus) -> LiveMeasure:
 
 def _session(corpus: Corpus, plan: Plan, name: str, measure: str) -> _Session:
     seen = (str(corpus.path), resources.judged_at(corpus))
-    key = (corpus.engine.key, name, measure, resources.once("judged-stamp", seen, corpus.judging.sets.stamp))
+    key = (corpus.engine.key, name, measure, resources.once("judged-stamp", seen, lambda: corpus.judging.sets.stamp()))
     session = st.session_state.get(_SESSION)
     if not isinstance(session, _Session) or session.key != key:
         if isinstance(session, _Session) and session.job is not None:

@@ -382,7 +382,7 @@ def _answers(corpus: Corpus, places: Mapping[str, Place]) -> None:
     if state.examples:
         _examples(corpus, state)
         return
-    picture = st.container(key="wb-picture" if state.picture == "none" else "wb-picture-drawn")
+    picture = st.container(key="wb-picture")
     found = _columns(corpus, state)
     threshold(found, state, places)
     with picture:
