@@ -16,7 +16,7 @@ from trials import trials
 
 from workbench.ingest.errors import ReadError
 from workbench.ingest.outline import Outline, find_header
-from workbench.ingest.readers import Member, Parsed, Source
+from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.html import READER, html_text
 from workbench.ingest.readers.text import find_delimiter, is_table
 from workbench.ingest.walk import FoundFile

@@ -30,7 +30,7 @@ from workbench.indexing.state import FileKey, Previous, Root, Run, StoredFile, T
 from workbench.ingest.chunking import INGEST_VERSION
 from workbench.ingest.readers.ocr import languages
 from workbench.ingest.rules import FileRules
-from workbench.ingest.walk import FoundFile, SkippedFile, digest_of, relative_path, walk
+from workbench.ingest.walk import FoundFile, SkippedFile, digest_of, folder_and_name, relative_path, walk
 from workbench.records import FileReport, FileStatus, Progress
 from workbench.store import generations
 from workbench.store.build import vector_key
@@ -46,11 +46,7 @@ def targets(paths: Sequence[str | Path]) -> tuple[str, ...]:
         raise UsageError("There is nothing to index", "Name at least one file or folder")
     found = set()
     for path in paths:
-        absolute = os.path.abspath(path)
-        if not os.path.exists(absolute):
-            raise UsageError(f"There is no file or folder {os.fspath(path)!r}", "Check the spelling of the path")
-        folder, name = (absolute, "") if os.path.isdir(absolute) else os.path.split(absolute)
-        folder = os.path.realpath(folder)
+        folder, name = folder_and_name(path)
         must_be_storable(folder)
         found.add(os.path.join(folder, name) if name else folder)
     return tuple(t for t in sorted(found) if not any(t != other and inside(t, other) for other in found))

@@ -91,6 +91,15 @@ def relative_path(raw: str) -> str:
     return unicodedata.normalize("NFC", raw.replace(os.sep, "/"))
 
 
+def folder_and_name(path: str | Path) -> tuple[str, str]:
+    """The real path of a folder and "", or of the folder of a file and its name. Raises UsageError where nothing is there."""
+    absolute = os.path.abspath(path)
+    if not os.path.exists(absolute):
+        raise UsageError(f"There is no file or folder {os.fspath(path)!r}", "Check the spelling of the path")
+    folder, name = (absolute, "") if os.path.isdir(absolute) else os.path.split(absolute)
+    return os.path.realpath(folder), name
+
+
 def walk(
     paths: Iterable[str | Path],
     *,
@@ -117,13 +126,8 @@ def walk(
     """
     roots: dict[str, set[str]] = {}
     for path in paths:
-        absolute = os.path.abspath(path)
-        if not os.path.exists(absolute):
-            raise UsageError(f"There is no file or folder {os.fspath(path)!r}", "Check the spelling of the path")
-        if os.path.isdir(absolute):
-            roots.setdefault(os.path.realpath(absolute), set()).add("")
-        else:
-            roots.setdefault(os.path.realpath(os.path.dirname(absolute)), set()).add(os.path.basename(absolute))
+        folder, name = folder_and_name(path)
+        roots.setdefault(folder, set()).add(name)
     limit = settings.get("max_file_mb") if max_file_mb is None else max_file_mb
     excluded = frozenset(os.path.realpath(folder) for folder in exclude)
     return _walk(roots, hidden, gitignore, int(limit), excluded)

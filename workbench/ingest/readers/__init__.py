@@ -11,9 +11,7 @@ from collections.abc import Iterator, Mapping
 from workbench.ingest.encoding import refuse_binary
 from workbench.ingest.errors import Problem, ReadError, skip
 from workbench.ingest.readers import archives, code, data, html, images, legacy, mail, pdf, records, rtf, text
-from workbench.ingest.readers.base import Member, Parsed, Reader, Record, Source
-
-__all__ = ["READERS", "Member", "Parsed", "Reader", "Record", "Source", "misnamed", "reader_for"]
+from workbench.ingest.readers.base import Parsed, Reader, Source
 
 
 def _tnef(source: Source) -> Iterator[Parsed]:
