@@ -81,11 +81,10 @@ def csv_of(frame: polars.DataFrame) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A piece of a passage: `text[start:end]`, its spans relative to it, and how much was left out on both sides."""
+    """A piece of a passage, its spans relative to it, and how much was left out on both sides."""
 
     text: str
     matches: tuple[Span, ...]
-    start: int
     before: int
     after: int
 
@@ -107,7 +106,7 @@ def excerpt(text: str, matches: Sequence[Span], most: int, lead: int = 80) -> Ex
     spans = tuple(
         Span(max(m.start, start) - start, min(m.end, end) - start) for m in matches if m.end > start and m.start < end
     )
-    return Excerpt(text[start:end], spans, start, start, len(text) - end)
+    return Excerpt(text[start:end], spans, start, len(text) - end)
 
 
 def marked(text: str, matches: Sequence[Span], current: Span | None = None) -> str:

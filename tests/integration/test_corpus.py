@@ -155,26 +155,16 @@ def test_a_result_says_the_same_in_hits_table_candidates_funnel_and_messages(pre
         ({"query": "x", "limit": 0}, "limit is 0"),
         ({"query": "x", "limit": 2.5}, "limit is 2.5"),
         ({"query": "x", "filters": "colour = 'red'"}, "unknown field colour"),
+        # Fewer than no lines around a match would cite a passage that ends before it begins.
+        *(({"pattern": "the", "context": n}, "The context is .*whole number from") for n in (-1, 1001, "3")),
+        *(({"pattern": "the", "limit": n}, "The limit is .*whole number from") for n in (0, -1)),
+        # Blank patterns would match every line.
+        *(({"pattern": p}, "nothing to look for") for p in ("", "  ", [], ["", " "], [None])),
     ],
 )
 def test_a_search_that_cannot_be_is_told_in_a_sentence(wrong, said, sample):
     with pytest.raises(wb.WorkbenchError, match=said):
-        sample.search(**wrong)
-
-
-@pytest.mark.parametrize("wrong", [{"context": -1}, {"context": 1001}, {"context": "3"}, {"limit": 0}, {"limit": -1}])
-def test_grep_refuses_lines_and_limits_that_cannot_be(wrong, sample):
-    """Fewer than no lines around a match would cite a passage that ends before it begins."""
-    (name,) = wrong
-    with pytest.raises(wb.WorkbenchError, match=f"The {name} is .*whole number from"):
-        sample.grep("the", **wrong)
-
-
-@pytest.mark.parametrize("nothing", ["", "  ", [], ["", " "], [None]])
-def test_grep_for_nothing_is_refused(nothing, sample):
-    """Blank patterns would match every line."""
-    with pytest.raises(wb.WorkbenchError, match="nothing to look for"):
-        sample.grep(nothing)
+        (sample.grep if "pattern" in wrong else sample.search)(**wrong)
 
 
 def test_one_plan_is_compared_as_one_plan_and_a_file_is_no_corpus(sample, make_corpus):

@@ -173,6 +173,6 @@ def test_hidden_characters_are_named_and_marks_stand_around_the_matches() -> Non
 def test_an_excerpt_is_a_piece_of_the_text(text: str, raw: list[tuple[int, int]], most: int) -> None:
     spans = [Span(s, s + n) for s, n in raw if s + n <= len(text)]
     piece = t.excerpt(text, sorted(spans), most)
-    assert text[piece.start : piece.start + len(piece.text)] == piece.text
+    assert text[piece.before : piece.before + len(piece.text)] == piece.text
     assert len(piece.text) <= most
     assert all(0 <= m.start <= m.end <= len(piece.text) for m in piece.matches)

@@ -122,7 +122,7 @@ class StoredRecords:
     ) -> Scope:
         seen_documents = visible_documents(self.access, self.access_codes, principal, self.policy)
         owner, code = self.arrays.records["document_number"], self.arrays.records["collection"]
-        seen = None if seen_documents is None else _frozen(seen_documents[owner])
+        seen = None if seen_documents is None else frozen(seen_documents[owner])
         if node is None and not collections:
             return Scope(seen, seen, seen_documents, seen_documents, key)
         allowed = np.ones(self.records_total, bool) if seen is None else seen.copy()
@@ -139,7 +139,7 @@ class StoredRecords:
             allowed_documents[owner[allowed]] = True
         else:
             allowed_documents = passed[0] if seen_documents is None else passed[0] & seen_documents
-        return Scope(seen, _frozen(allowed), seen_documents, _frozen(allowed_documents), key)
+        return Scope(seen, frozen(allowed), seen_documents, frozen(allowed_documents), key)
 
     def _evaluate(self, node: filters.Node, keys: Sequence[str]) -> NDArray[np.bool_]:
         """Whether documents pass a filter: bool (c, d), c the collections, or 1 where the filter does not name them."""
@@ -422,7 +422,7 @@ class StoredRecords:
         records = kept[self.arrays.records["document_number"]]
         allowed = records if scope.allowed is None else scope.allowed & records
         key = json.dumps([*json.loads(scope.key or "[]"), "distinct"])
-        return replace(scope, allowed=_frozen(allowed), allowed_documents=_frozen(kept), key=key)
+        return replace(scope, allowed=frozen(allowed), allowed_documents=frozen(kept), key=key)
 
     def _repeated(self, scope: Scope) -> NDArray[np.int64]:
         seen = scope.visible_documents
@@ -499,6 +499,7 @@ def _all_or(mask: NDArray[np.bool_] | None) -> Any:
     return slice(None) if mask is None else mask
 
 
-def _frozen(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def frozen(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """A mask that several readers share: from now on nobody writes to it."""
     mask.flags.writeable = False
     return mask

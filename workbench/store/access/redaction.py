@@ -56,7 +56,7 @@ from workbench.store.grep.search import MappedGrep
 from workbench.store.lexical.query import Matcher, occurrences
 from workbench.store.lexical.search import Postings, PostingsReader
 from workbench.store.lexical.tokens import MARKS
-from workbench.store.records import StoredRecords
+from workbench.store.records import StoredRecords, frozen
 from workbench.store.types import ChunkRow, Scope
 
 T = TypeVar("T")
@@ -356,11 +356,11 @@ class RedactedRecords(StoredRecords):
                     documents[number] = not own.changed or all(
                         _value(stored, f) == _value(own.document, f) for f in named
                     )
-            allowed = scope.allowed & documents[self.arrays.records["document_number"]]
-            for mask in (documents, allowed):
-                mask.flags.writeable = False
+            allowed = frozen(scope.allowed & documents[self.arrays.records["document_number"]])
             key = json.dumps([*json.loads(scope.key), "masked"])
-            kept = self._unmasked[scope.key] = replace(scope, allowed=allowed, allowed_documents=documents, key=key)
+            kept = self._unmasked[scope.key] = replace(
+                scope, allowed=allowed, allowed_documents=frozen(documents), key=key
+            )
         return kept
 
     def distinct(self, scope: Scope) -> Scope:
