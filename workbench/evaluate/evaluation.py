@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import UsageError
-from workbench.evaluate.measures import compute, needed_depth, parse_measures
+from workbench.evaluate.measures import compute, needed_depth, parse_measures, place_of
 from workbench.evaluate.run import Run, query_frame
 from workbench.evaluate.statistics import Difference, bootstrap_interval, known, paired_difference
 from workbench.judgments.qrels import Judgments
@@ -37,9 +37,13 @@ class Coverage:
     """
 
     judged: float
-    unjudged: float
     unjudged_documents: int
     empty: int
+
+    @property
+    def unjudged(self) -> float:
+        """Mean share not judged."""
+        return 1 - self.judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +74,7 @@ class Evaluation:
 
     def column(self, measure: str) -> Floats:
         """One measure's values, float64 (queries,). Raises UsageError where it was not computed."""
-        name = parse_measures([measure])[0]
-        if name not in self.measures:
-            raise UsageError(f"{name} was not computed", "Computed are: " + ", ".join(self.measures))
-        return self.values[:, self.measures.index(name)]
+        return self.values[:, place_of(measure, self.measures)]
 
     def mean(self, measure: str) -> float:
         """Mean of one measure over all judged queries. Raises UsageError where it was not computed."""
@@ -166,8 +167,7 @@ def _coverage(run: Run, judgments: Judgments) -> Coverage:
         judged = sum(key in judgments.qrels[query_id] for key in top)
         shares.append(judged / len(top))
         unjudged += len(top) - judged
-    judged_share = math.fsum(shares) / len(shares) if shares else math.nan
-    return Coverage(judged_share, 1 - judged_share, unjudged, empty)
+    return Coverage(math.fsum(shares) / len(shares) if shares else math.nan, unjudged, empty)
 
 
 def _warnings(run: Run, judgments: Judgments, measures: tuple[str, ...], coverage: Coverage) -> list[str]:

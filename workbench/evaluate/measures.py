@@ -87,6 +87,14 @@ def parse_measures(measures: str | Iterable[str]) -> tuple[str, ...]:
     return names
 
 
+def place_of(measure: str, computed: Sequence[str]) -> int:
+    """Where a measure, however it is spelled, is among those that were computed. Raises UsageError where it was not."""
+    (name,) = parse_measures([measure])
+    if name not in computed:
+        raise UsageError(f"{name} was not computed", "Computed are: " + ", ".join(computed))
+    return computed.index(name)
+
+
 def needed_depth(measures: Iterable[str]) -> int:
     """How many documents a ranking needs for these measures: the largest cutoff, 1,000 for a measure without one."""
     return max((parse_measure(m).params.get("cutoff") or DEEPEST) for m in measures)

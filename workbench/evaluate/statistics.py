@@ -29,6 +29,7 @@ from workbench.ranking.candidates import Floats, Ints
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
+_ENDS = ((1 - CONFIDENCE) / 2, 1 - (1 - CONFIDENCE) / 2)
 SIGNIFICANT = 0.05
 FEW_QUERIES = 10
 _EXACT_UP_TO = 13  # 2 ** 13 sign patterns are fewer than RESAMPLES
@@ -36,10 +37,8 @@ _BLOCK = 1 << 20
 _SAME = 1e-12
 
 
-def bootstrap_interval(
-    values: Floats, *, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0
-) -> tuple[float, float]:
-    """Percentile bootstrap interval of the mean.
+def bootstrap_interval(values: Floats, *, resamples: int = RESAMPLES, seed: int = 0) -> tuple[float, float]:
+    """Percentile bootstrap interval of the mean, of 95 %.
 
     Args:
         values: float64 (n,), one value a query.
@@ -56,8 +55,7 @@ def bootstrap_interval(
     for start in range(0, resamples, step):
         stop = min(resamples, start + step)
         means[start:stop] = values[generator.integers(0, n, (stop - start, n))].mean(axis=1)
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(means, [tail, 1 - tail])
+    low, high = np.quantile(means, _ENDS)
     return float(low), float(high)
 
 
@@ -320,6 +318,5 @@ def choice_difference(
     of the held-out figures as they are.
     """
     made = paired_difference(measure, names, against, choice.held_out, seed=seed)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(choice_means(values, choice, against, seed=seed), [tail, 1 - tail])
+    low, high = np.quantile(choice_means(values, choice, against, seed=seed), _ENDS)
     return replace(made, low=float(low), high=float(high))

@@ -23,7 +23,7 @@ import numpy as np
 from workbench.errors import PlanError, UsageError
 from workbench.evaluate.evaluation import LOW_COVERAGE, Evaluation, score_run
 from workbench.evaluate.grid import PRESET, Space, Values, effective, spelled
-from workbench.evaluate.measures import compute, needed_depth, parse_measures, quick, values_of
+from workbench.evaluate.measures import compute, needed_depth, parse_measures, place_of, quick, values_of
 from workbench.evaluate.pool import Pool, Pooled, Refusion, ranking_of, rankings_of
 from workbench.evaluate.run import Run, query_frame
 from workbench.evaluate.statistics import (
@@ -188,10 +188,7 @@ class Sweep:
 
     def column(self, measure: str | None = None) -> Floats:
         """One measure's values, float64 (p, q). Raises UsageError where it was not computed."""
-        name = self.measure if measure is None else parse_measures([measure])[0]
-        if name not in self.measures:
-            raise UsageError(f"{name} was not computed", "Computed are: " + ", ".join(self.measures))
-        return self.values[:, :, self.measures.index(name)]
+        return self.values[:, :, 0 if measure is None else place_of(measure, self.measures)]
 
     def means(self, measure: str | None = None) -> Floats:
         """Mean of each plan over the tuning queries, float64 (p,)."""

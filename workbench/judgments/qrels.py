@@ -50,7 +50,6 @@ class Judgments:
             record's own id, NFC; higher grades are more relevant, 0 and less are judged and not relevant.
         passages: query id -> what its qrels' keys stand for, where passages were judged and not whole documents; empty
             otherwise. Then a run credits each judged passage once, at the rank of the best chunk that has it (`run`).
-        given: The judgments that these were made of by `renamed`; None where they are as they were given.
         drop_identical_ids: Whether the document whose id is the query's is left out of the query's results before they are
             measured; None where that is decided by the corpus (`run.as_indexed`).
     """
@@ -60,7 +59,6 @@ class Judgments:
     name: str = ""
     notes: tuple[str, ...] = field(default=(), compare=False)
     passages: Mapping[str, tuple[JudgedPassage, ...]] = field(default_factory=dict, compare=False)
-    given: Judgments | None = field(default=None, compare=False)
     drop_identical_ids: bool | None = None
 
     def __len__(self) -> int:
@@ -97,16 +95,14 @@ class Judgments:
 
     @property
     def given_digest(self) -> str:
-        """Digest of the judgments as they were given: which of equal files a corpus indexes does not change it."""
-        digest = (self.given or self).digest
-        return _digest([digest, "drop"]) if self.drop_identical_ids else digest
+        """`digest`, and another one where the queries' own documents are left out."""
+        return _digest([self.digest, "drop"]) if self.drop_identical_ids else self.digest
 
     @property
     def given_digests(self) -> Mapping[str, str]:
         """Like `given_digest`, of each judged query by itself: 16 hex digits."""
-        given = self.given or self
         measured = ["drop"] if self.drop_identical_ids else []
-        return {query_id: _digest([*given._content(query_id), *measured])[:16] for query_id in given.query_ids}
+        return {query_id: _digest([*self._content(query_id), *measured])[:16] for query_id in self.query_ids}
 
     def topic(self, query_id: str) -> Topic:
         """The topic of a judged query. Raises JudgmentError where the judgments came without its text."""
@@ -121,7 +117,7 @@ class Judgments:
     def without_keywords(self) -> Judgments:
         """The same judgments, asked as somebody does who types the query and nothing else."""
         topics = {i: Topic(topic.query_id, topic.text) for i, topic in self.topics.items()}
-        return replace(self, topics=topics, given=None)
+        return replace(self, topics=topics)
 
     def dropping(self, identical_ids: bool | None) -> Judgments:
         """The same judgments with `drop_identical_ids` set; None leaves it."""
@@ -138,7 +134,7 @@ class Judgments:
             for key, grade in grades.items():
                 path = paths.get(query_id, {}).get(key, key)
                 mine[path] = max(grade, mine.get(path, grade))
-        return replace(self, qrels=qrels, passages={}, given=None)
+        return replace(self, qrels=qrels, passages={})
 
     def subset(self, query_ids: Iterable[str]) -> Judgments:
         """The judgments of these queries only, in the order of the whole. Raises JudgmentError for an unknown id."""
@@ -150,7 +146,7 @@ class Judgments:
         topics = {i: self.topics[i] for i in kept if i in self.topics}
         passages = {i: self.passages[i] for i in kept if i in self.passages}
         qrels = {i: self.qrels[i] for i in kept}
-        return replace(self, topics=topics, qrels=qrels, notes=(), passages=passages, given=None)
+        return replace(self, topics=topics, qrels=qrels, notes=(), passages=passages)
 
 
 def inherits(chunk: Span, judged: Span) -> bool:

@@ -42,10 +42,10 @@ def evaluation_of(content: Content, number: int) -> Evaluation:
     for row in content.rows("runs", number).iter_rows(named=True):
         rankings.setdefault(row["query_id"], []).append(row["document"])
     run = Run({i: tuple(keys) for i, keys in rankings.items()}, saved.name, latencies, failures)
-    known = [nan if (v := saved.coverage.get(n)) is None else float(v) for n in ("judged", "unjudged")]
-    counts = [int(saved.coverage.get(n) or 0) for n in ("unjudged_documents", "empty")]
+    judged = saved.coverage.get("judged")
+    counts = (int(saved.coverage.get(n) or 0) for n in ("unjudged_documents", "empty"))
     judgments = Judgments(topics, qrels, saved.judgments_name)
-    coverage = Coverage(known[0], known[1], counts[0], counts[1])
+    coverage = Coverage(nan if judged is None else float(judged), *counts)
     return Evaluation(saved.name, names, ids, values, run, judgments, coverage, saved.warnings, saved.seed)
 
 
