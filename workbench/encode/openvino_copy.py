@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from workbench import settings
 from workbench.encode.models import Model, file_digest, read_digest
-from workbench.encode.protocol import STEP, WINDOW, Encoder, Meter, Tokens, Vectors, package_version, same_length, unit
+from workbench.encode.protocol import WINDOW, Encoder, Tokens, Vectors, package_version, same_length, unit
 from workbench.encode.sentence import SentenceEncoder, quiet
 from workbench.errors import EncoderError
 from workbench.records import EncoderIdentity, ProgressCallback
@@ -289,13 +289,13 @@ class OpenVINOEncoder(Encoder):
     def encode(self, texts: Sequence[str], progress: ProgressCallback | None = None) -> Vectors:
         self._open()
         result = np.zeros((len(texts), self.identity.dim), np.float32)
-        meter = Meter(None, STEP, 0)
+        meter = self._meter(None, 0)
         with ThreadPoolExecutor(self._threads, thread_name_prefix="encode") as pool:
             for start in range(0, len(texts), WINDOW):
                 cut = self._tokens.cut([self._copy.prompts[0] + text for text in texts[start : start + WINDOW]])
                 lengths = [len(ids) for ids, _ in cut]
                 if not start:  # later windows are taken to be like the first
-                    meter = Meter(progress, STEP, len(texts), sum(lengths) * len(texts) / len(cut))
+                    meter = self._meter(progress, len(texts), sum(lengths) * len(texts) / len(cut))
                 groups = same_length(lengths, _BATCH)
                 vectors_of = pool.map(self._infer, ([cut[row] for row in rows] for rows in groups))
                 for rows, vectors in zip(groups, vectors_of, strict=True):

@@ -23,9 +23,6 @@ from workbench.records import EncoderIdentity, Progress, ProgressCallback
 
 Vectors = NDArray[np.float32]
 
-STEP = "embed"
-"""Name of the step in the progress reports of `encode`."""
-
 _EVERY_SECONDS = 0.1
 _WINDOW_SECONDS = 30.0
 
@@ -54,7 +51,7 @@ class Encoder(ABC):
         """
         self._open()
         result = np.zeros((len(texts), self.identity.dim), np.float32)
-        meter = Meter(progress, STEP, len(texts))
+        meter = self._meter(progress, len(texts))
         for row, text in enumerate(texts):
             result[row] = self.encode_query(text)
             meter.advance()
@@ -79,6 +76,9 @@ class Encoder(ABC):
     def close(self) -> None:
         """Let go of the model. Encoding afterwards raises EncoderError."""
         self._loaded = None
+
+    def _meter(self, progress: ProgressCallback | None, total: int, work: float = 0.0) -> Meter:
+        return Meter(progress, "embed", total, work)
 
     def _open(self) -> Any:
         """What was loaded. Raises EncoderError when closed."""

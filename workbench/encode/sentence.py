@@ -18,17 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.encode.models import Model, offline
-from workbench.encode.protocol import (
-    STEP,
-    WINDOW,
-    Encoder,
-    Meter,
-    Vectors,
-    package_version,
-    readable,
-    same_length,
-    unit,
-)
+from workbench.encode.protocol import WINDOW, Encoder, Vectors, package_version, readable, same_length, unit
 from workbench.errors import EncoderError
 from workbench.records import EncoderIdentity, ProgressCallback
 
@@ -76,7 +66,7 @@ class SentenceEncoder(Encoder):
         model = self._open()
         result = np.zeros((len(texts), self.identity.dim), np.float32)
         lengths = [min(n, self.identity.max_tokens) for n in self.count_tokens([prompt + text for text in texts])]
-        meter = Meter(progress, STEP, len(texts), sum(lengths))
+        meter = self._meter(progress, len(texts), sum(lengths))
         for start in range(0, len(texts), WINDOW):
             for group in same_length(lengths[start : start + WINDOW], _BATCH):
                 rows = [start + row for row in group]

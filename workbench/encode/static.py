@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.encode.models import Model, read_json
-from workbench.encode.protocol import STEP, WINDOW, Encoder, Meter, Tokens, Vectors, unit
+from workbench.encode.protocol import WINDOW, Encoder, Tokens, Vectors, unit
 from workbench.errors import EncoderError
 from workbench.records import EncoderIdentity, ProgressCallback
 
@@ -95,7 +95,7 @@ class StaticEncoder(Encoder):
     def encode(self, texts: Sequence[str], progress: ProgressCallback | None = None) -> Vectors:
         table = self._open()
         result = np.zeros((len(texts), self.identity.dim), np.float32)
-        meter = Meter(progress, STEP, len(texts))
+        meter = self._meter(progress, len(texts))
         for start in range(0, len(texts), WINDOW):
             for row, (ids, _) in enumerate(self._tokens.cut(texts[start : start + WINDOW]), start):
                 result[row] = _mean(table, ids)
