@@ -71,10 +71,6 @@ def draw(corpus: Corpus, where: str, fields: tuple[str, ...], change: Callable[[
 
 
 def _press(where: str, field: str, value: str, change: Callable[[str], object]) -> None:
-    number = int(value) if field == "year" else value
-    if field == "path":  # folders are walked into, not gathered
-        held = value in map(str, values_of(where, field))
+    if field == "path" and value not in map(str, values_of(where, field)):  # folders are walked into, not gathered
         where = toggled(where, field, None)
-        change(where if held else toggled(where, field, value))
-    else:
-        change(toggled(where, field, number))
+    change(toggled(where, field, int(value) if field == "year" else value))

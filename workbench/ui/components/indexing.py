@@ -132,7 +132,8 @@ def draw(path: Path, corpus: Corpus | None, principal: Principal | None, roots: 
     """The form, the drop zone, and how the last run ended; `corpus` is None where there is none yet."""
     run = runs.status(path)
     run = run if run is not None and _own(run, principal) else None
-    _form(path, corpus, principal, "\n".join(roots) if run is None else "")
+    last = run.request.paths if run is not None and run.request.action == runs.INDEX else roots
+    _form(path, corpus, principal, "\n".join(last))
     _question(path)
     _dry_run(path, principal)
     _drop_zone(path, corpus, principal)
