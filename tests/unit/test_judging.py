@@ -118,6 +118,29 @@ def test_undo_takes_back_one_after_the_other(make_corpus: Make) -> None:
     assert [(x.judgment.judge, x.judgment.note) for x in judging.located("tea")] == [("bob", "close")]
 
 
+def test_a_query_leaves_its_set_with_its_judgments_and_comes_back_with_them(make_corpus: Make) -> None:
+    """Added again it has none, and what it had stays away; what was undone before stays undone."""
+    judging = make_corpus(FILES).judging
+    hit = judging.records.rows([0])[0].chunk.chunk_id
+    judging.sets.create("tea", ["hot", "cold", "iced"])
+    cold = judging.queries("tea")[1]
+    for grade in (1, 2):
+        judging.grade(hit, grade, cold, set="tea", judge="ann")
+    judging.undo("tea", "ann")
+    back = judging.log.remove_queries("tea", [cold.query_id])
+    assert [q.text for q in judging.queries("tea")] == ["hot", "iced"]
+    assert judging.located("tea") == ()
+    assert judging.sets.add("tea", ["warm"]) == 1
+    back()
+    assert [q.text for q in judging.queries("tea")][:2] == ["hot", "cold"]
+    assert [x.judgment.grade for x in judging.located("tea")] == [1]
+    judging.log.remove_queries("tea", [cold.query_id])
+    judging.sets.add("tea", ["cold"])
+    assert judging.located("tea") == ()
+    with pytest.raises(JudgmentError, match="does not have all of these"):
+        judging.log.remove_queries("tea", ["q9"])
+
+
 def test_several_judges_give_the_median_and_other_keywords_are_another_query(make_corpus: Make) -> None:
     corpus = make_corpus(FILES)
     judging, hit = corpus.judging, beta(corpus)
@@ -290,7 +313,11 @@ def test_the_command_line_from_nothing_to_figures(known: wb.Corpus, tmp_path: Pa
     shown = call("judge", "show", "asked")
     assert "ice (0 judged, 0 relevant)\n    how cold it is\n0 of 3 queries are judged" in shown
     assert json.loads(call("judge", "show", "known", "--json"))["queries"][0]["relevant"] == 1
-    assert call("judge", "list").startswith("asked: 3 queries")
+    assert "removed 1 query" in call("judge", "remove", "asked", "--query", "ice")
+    assert "would have no queries" in call(
+        "judge", "remove", "asked", *["--query", "hot water"], *["--query", "cold water"], code=2
+    )
+    assert call("judge", "list").startswith("asked: 2 queries")
     call("judge", "remove", "asked")
     call("judge", "remove", "known", "--yes")
     assert call("judge", "list").startswith("known2")

@@ -369,6 +369,12 @@ def test_a_set_goes_out_as_one_file_and_comes_in_again(judged: wb.Corpus, tmp_pa
         assert data.decode().startswith('query,docid,rating\n"water, kettle",')
         assert again.topics.keys() == {q.query_id for q in judging.queries("again")}
     if form == "trec":
+        topics = (
+            "<top><num> Number: 7\n<title> water\n<desc> Description:\nHow\nmuch\n<narr> Narrative: in a pot\n</top>"
+        )
+        (tmp_path / "topics.txt").write_text(topics, encoding="utf-8")
+        exchange.import_files(judging, [tmp_path / "topics.txt"], "topics")
+        assert [(q.text, q.need) for q in judging.queries("topics")] == [("water", "How much\nin a pot")]
         with zipfile.ZipFile(tmp_path / name) as archive:
             parts = [Path(archive.extract(part, tmp_path)) for part in archive.namelist()]
         assert len(parts) == 2

@@ -9,7 +9,7 @@ import click
 
 from workbench.cli import options, output
 from workbench.cli.options import Given, argument, bounded, flag, option, several, takes
-from workbench.errors import JudgmentError
+from workbench.errors import JudgmentError, counted
 
 POOLED = ("default", "default sources=keyword", "default sources=vector")
 _NAME = argument("name")
@@ -212,10 +212,20 @@ def agree(o: Given) -> None:
 
 
 @judge.command()
-@takes(_NAME, flag("--yes", help="Do not ask."), *options.ASKER)
+@takes(
+    _NAME,
+    flag("--yes", help="Do not ask."),
+    several("--query", "queries", help="Only this query (its words, or its id) with its judgments; may be repeated."),
+    *options.ASKER,
+)
 def remove(o: Given) -> None:
-    """Take the set NAME and its judgments out of the lists."""
+    """Take the set NAME and its judgments out of the lists, or single queries out of it."""
     with o.open() as opened:
+        if o.queries:
+            found = [(opened.judging.query(o.name, query), query) for query in o.queries]
+            opened.judging.log.remove_queries(o.name, [given if q is None else q.query_id for q, given in found])
+            output.show(o.as_json, {"removed": o.queries}, f"{o.name}: removed {counted(len(found), 'query|queries')}")
+            return
         count = next((s.judgments for s in opened.judging.overview() if s.name == o.name), 0)
         if count and not o.yes:
             click.confirm(f"{o.name} has {count} judgments. Remove it?", abort=True, err=True)

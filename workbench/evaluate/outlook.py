@@ -16,28 +16,30 @@ from workbench.evaluate.sweep import plans_of
 
 _ONCE, _FUSED = 0.5, 1.6e-5
 """Seconds of a sweep however small, and of one plan on one query (1,000 plans on 300 queries: some five)."""
+SLOW = "such as for a reranker, or feedback over documents or more than 400 candidates: lower depths are faster"
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a sweep will try. `skipped`: Combinations that are no plan."""
+    """What a sweep will try. `alone`: Plans that are fused one query at a time."""
 
     plans: int
     queries: int
     seconds: float
-    skipped: int = 0
+    alone: int = 0
 
     @property
     def words(self) -> str:
         """`48 plans on 225 queries, about 4 s`."""
         left = f"{self.seconds:.0f} s" if self.seconds < 90 else f"{self.seconds / 60:.0f} min"
-        return f"{self.plans:,} plans on {self.queries:,} queries, about {left}"
+        slow = f"; {self.alone:,} of them one query at a time ({SLOW}), which is slow" if self.alone else ""
+        return f"{self.plans:,} plans on {self.queries:,} queries, about {left}{slow}"
 
 
 def outlook(pool: Pool, space: Space, search: str = "grid", trials: int = 100, seed: int = 0) -> Outlook:
     """How many plans of a space a sweep tries over a pool's queries, and about how long. Raises PlanError, UsageError."""
     combinations = list(space.combinations() if search == "grid" else space.drawn(trials, seed))
-    plans, skipped = plans_of(space, space.base, combinations)
+    plans, _ = plans_of(space, space.base, combinations)
     needs, _ = pool.needs(plans)
     first = next(iter(needs.values()))
     for _ in range(2):
@@ -50,4 +52,4 @@ def outlook(pool: Pool, space: Space, search: str = "grid", trials: int = 100, s
         ranking_of(pool.engine, pooled, slow[0], 10)
     alone = time.perf_counter() - begun
     seconds = _ONCE + len(pool) * (len(needs) * asked + len(plans) * _FUSED + len(slow) * alone)
-    return Outlook(len(plans), len(pool), seconds, sum(skipped.values()))
+    return Outlook(len(plans), len(pool), seconds, len(slow))

@@ -17,7 +17,7 @@ import re
 import tempfile
 import unicodedata
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ from workbench.judgments import formats
 from workbench.judgments.formats import qrels_to_trec, words
 from workbench.judgments.judging import Judging, Located, anchors, with_own_ids
 from workbench.judgments.log import LONGEST_JUDGE, LONGEST_NOTE
-from workbench.judgments.qrels import load_judgments
+from workbench.judgments.qrels import Topic, load_judgments
 from workbench.judgments.query_sets import JUDGING, Query, add_queries, checked
 from workbench.locators import whole_number
 from workbench.markup import cell
@@ -83,7 +83,7 @@ def import_queries(judging: Judging, path: str | Path, name: str) -> tuple[int, 
 
     Args:
         path: `.jsonl` (`_id` and `text`, as BEIR has it), `.csv` (a column `query` or `text`, if wanted `query_id` and
-            `keywords`), or a text file with a query a line.
+            `keywords`), TREC topics, or a text file with a query a line.
 
     Returns:
         How many queries the file has, and how many of them were new.
@@ -101,6 +101,9 @@ def read_queries(file: Path) -> tuple[Query, ...]:
         rows: list[tuple[int, Mapping[str, Any]]] = list(formats.csv_rows(file, draft, (formats.TEXT_NAMES,)))
     elif suffix in formats.TABLES:
         rows = list(formats.json_rows(file, draft))
+    elif formats.are_trec_topics(file, formats.text_of(file)):
+        formats.read_topics(file, draft)
+        rows = [(1, {"_id": t.query_id, "text": t.text, "need": t.need}) for t in draft.topics.values()]
     else:
         rows = [(line, {"text": text}) for line, text in formats.lines_of(file)]
     for line, row in rows:
@@ -150,12 +153,16 @@ def import_judgments(
         own = _read_own(source, who) if source.suffix.lower() in formats.TABLES and source.is_file() else None
         if own is None:
             loaded = load_judgments(source, split=split, topics=topics)
-            queries = [Query(t.query_id, t.text, t.keywords) for t in loaded.topics.values()]
+            queries = _queries(loaded.topics.values())
             rows = [_Row(i, d, g, who) for i, found in loaded.qrels.items() for d, g in found.items()]
             title = loaded.name
         else:
             (queries, rows), title = own, source.stem
         return _write(judging, name or (title if source == Path(path) else Path(path).stem), queries, rows)
+
+
+def _queries(topics: Iterable[Topic]) -> list[Query]:
+    return [Query(t.query_id, t.text, t.keywords, need=t.need) for t in topics]
 
 
 @contextmanager
@@ -248,13 +255,12 @@ def _read_own(file: Path, judge: str) -> tuple[list[Query], list[_Row]] | None:
     if not any(_OWN & set(row) for _, row in rows):
         return None
     made: list[_Row] = []
-    needs: dict[str, str] = {}
     for line, row in rows:
         text = formats.query_text(row)
         query_id = formats.one_spaced(formats.id_of(row) or formats.own_id(row))
         if text:
-            needs[query_id] = needs.get(query_id) or formats.first_of(row, formats.NEED_NAMES)
-            draft.add_topic(file, line, query_id, text, formats.read_keywords(row))
+            need = formats.first_of(row, formats.NEED_NAMES)
+            draft.add_topic(file, line, query_id, text, formats.read_keywords(row), need)
             if not any(str(row.get(n) or "") for n in (*formats.DOCUMENT_NAMES, *formats.GRADE_NAMES)):
                 continue  # a query that is not judged
         try:
@@ -262,8 +268,7 @@ def _read_own(file: Path, judge: str) -> tuple[list[Query], list[_Row]] | None:
         except ValueError as exc:
             draft.fault(file, line, str(exc))
     draft.check()
-    topics = draft.topics.values()
-    return [Query(t.query_id, t.text, t.keywords, need=needs.get(t.query_id, "")) for t in topics], made
+    return _queries(draft.topics.values()), made
 
 
 def _row(row: Mapping[str, Any], query_id: str, judge: str) -> _Row:

@@ -43,6 +43,10 @@ _PARTS = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 _DELIMITERS = (",", ";", "\t")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_TOPIC_PART = re.compile(
+    r"<(num|title|desc|narr)>\s*(?:(?:Number|Topic|Description|Narrative):)?(.*?)(?=</?[a-z]+>|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
 _RUN = re.compile(r"\s*\S+\s+Q0\s+\S.*\s\d+\s+[-+.\deE]+\s+\S+\s*")
 
 
@@ -60,10 +64,10 @@ class Draft:
         """Note a line that cannot be read."""
         self._faults.append((file.name, line, what))
 
-    def add_topic(self, file: Path, line: int, query_id: str, text: str, keywords: str | None) -> None:
-        """Add a query; the same id again must say the same."""
+    def add_topic(self, file: Path, line: int, query_id: str, text: str, keywords: str | None, need: str = "") -> None:
+        """Add a query; the same id again must say the same, and may bring its need."""
         query_id = one_spaced(query_id)
-        topic = Topic(query_id, text, keywords)
+        topic = Topic(query_id, text, keywords, need)
         if not query_id:
             self.fault(file, line, "the query has no id")
         elif _CONTROL.search(query_id):
@@ -72,6 +76,8 @@ class Draft:
             self.fault(file, line, f"query {query_id!r} has no text")
         elif self.topics.setdefault(query_id, topic) != topic:
             self.fault(file, line, f"query {query_id!r} was given before with another text")
+        elif not self.topics[query_id].need:
+            self.topics[query_id] = topic
 
     def add_grade(self, file: Path, line: int, query_id: str, document: str, raw: Any) -> None:
         """Add a judgment; the same pair again must have the same grade."""
@@ -192,13 +198,16 @@ def read_along(file: Path) -> tuple[Path, ...]:
 def read_queries(file: Path, draft: Draft) -> None:
     """BEIR queries: one JSON object a line with `_id`, `text` and if wanted `keywords` (text, or a list of words)."""
     for line, row in json_rows(file, draft):
-        draft.add_topic(file, line, id_of(row), first_of(row, TEXT_NAMES), read_keywords(row))
+        need = first_of(row, NEED_NAMES)
+        draft.add_topic(file, line, id_of(row), first_of(row, TEXT_NAMES), read_keywords(row), need)
 
 
 def read_topics(file: Path, draft: Draft) -> None:
-    """TREC topics (`<top>` with `<num>` and `<title>`), or lines of id, tab, text; in our own form also tab and keywords."""
+    """TREC topics (`<top>` with `<num>` and `<title>`; `<desc>` and `<narr>` are the need), or lines of id, tab, text; in our own
+    form also tab and keywords.
+    """
     text = text_of(file)
-    if file.suffix.lower() == ".tsv" or "<top>" not in text.lower():
+    if not are_trec_topics(file, text):
         for line, row in lines_of(file):
             query_id, tab, words = row.partition("\t")
             keywords = ""
@@ -211,12 +220,16 @@ def read_topics(file: Path, draft: Draft) -> None:
         return
     for match in re.finditer(r"<top>(.*?)(?:</top>|(?=<top>)|\Z)", text, re.DOTALL | re.IGNORECASE):
         line = text.count("\n", 0, match.start()) + 1
-        number = re.search(r"<num>\s*(?:Number:)?\s*([^\s<]+)", match[1], re.IGNORECASE)
-        title = re.search(r"<title>\s*(?:Topic:)?\s*(.*?)\s*(?=<|\Z)", match[1], re.DOTALL | re.IGNORECASE)
-        if number is None or title is None:
+        parts = {name.lower(): clean(one_spaced(words)) for name, words in _TOPIC_PART.findall(match[1])}
+        if not parts.get("num") or "title" not in parts:
             draft.fault(file, line, "the topic has no <num> or no <title>")
         else:
-            draft.add_topic(file, line, number[1], clean(" ".join(title[1].split())), None)
+            need = "\n".join(filter(None, (parts.get("desc"), parts.get("narr"))))
+            draft.add_topic(file, line, parts["num"].split()[0], parts["title"], None, need)
+
+
+def are_trec_topics(file: Path, text: str) -> bool:
+    return file.suffix.lower() != ".tsv" and "<top>" in text.lower()
 
 
 def judged_rows(file: Path, draft: Draft) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -23,7 +23,8 @@ and the older does not.
 
 **The log** only grows. Of the judgments of one query, anchor and judge the newest counts. An undo is an entry of its own that
 takes the newest back, so that the one before it counts again. One commit a grade, on the disk when `grade` returns: a
-killed process loses the grade in flight at most, and several judges at once lose nothing.
+killed process loses the grade in flight at most, and several judges at once lose nothing. A query that is removed takes its
+judgments back the same way; only bringing it back takes these entries out.
 
 **Who sees a judgment**: whoever sees its document, as it is in the corpus now; of a document that is gone, whoever was
 allowed to see it when it was judged.
@@ -34,9 +35,10 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from workbench.errors import JudgmentError
 from workbench.judgments.query_sets import GRADE_TEXTS, JUDGING, QuerySets
@@ -171,13 +173,38 @@ class JudgmentLog:
             row = db.execute(sql, (self.sets.number(db, name), judge, number, number)).fetchone()
             if row is None:
                 return None
-            db.execute(
-                "INSERT INTO judging_log (set_number, query_id, tenant, root, path, start_char, end_char, quote, access,"
-                " grade, judge, time, note, document, undoes) SELECT set_number, query_id, tenant, root, path, start_char,"
-                " end_char, '', access, grade, judge, ?, '', document, number FROM judging_log WHERE number = ?",
-                (now(), row["number"]),
-            )
+            _take_back(db, "number = ?", (row["number"],))
             return _judgment(row)
+
+    def remove_queries(self, name: str, query_ids: Sequence[str]) -> Callable[[], None]:
+        """Take queries out of a set, with their judgments; one at least stays. Returns what brings both back.
+
+        Raises JudgmentError: there is no such set or query, or it would have no queries.
+        """
+        with self.database.writing(JUDGING) as db:
+            number, places = self.sets.number(db, name), ", ".join("?" * len(query_ids))
+            sql = f"DELETE FROM judging_queries WHERE set_number = ? AND query_id IN ({places}) RETURNING *"
+            rows = [tuple(row) for row in db.execute(sql, (number, *query_ids))]
+            if len(rows) < len(set(query_ids)):
+                raise JudgmentError(
+                    f"The set {name!r} does not have all of these queries", "Its queries are on the Query sets page"
+                )
+            if not db.execute("SELECT 1 FROM judging_queries WHERE set_number = ?", (number,)).fetchone():
+                raise JudgmentError(f"The query set {name!r} would have no queries", "Remove the whole set")
+            undone = _take_back(
+                db,
+                f"set_number = ? AND query_id IN ({places}) AND undoes IS NULL AND number NOT IN"
+                " (SELECT undoes FROM judging_log WHERE undoes IS NOT NULL)",
+                (number, *query_ids),
+            )
+
+        def back() -> None:
+            with self.database.writing(JUDGING) as db:
+                places = ", ".join("?" * len(rows[0]))
+                db.executemany(f"INSERT OR IGNORE INTO judging_queries VALUES ({places})", rows)
+                db.executemany("DELETE FROM judging_log WHERE number = ?", [(n,) for n in undone])
+
+        return back
 
     def valid(
         self, name: str, query_id: str | None = None, judges: Sequence[str] | None = None
@@ -202,6 +229,17 @@ class JudgmentLog:
         )
         rows = db.execute(f"SELECT * FROM ({sql}) WHERE number = newest ORDER BY number", (number, query_id, query_id))
         return tuple(map(_judgment, rows.fetchall()))
+
+
+def _take_back(db: sqlite3.Connection, where: str, values: Sequence[Any]) -> list[int]:
+    """Write that some judgments are undone; returns the numbers of these entries."""
+    rows = db.execute(
+        "INSERT INTO judging_log (set_number, query_id, tenant, root, path, start_char, end_char, quote, access,"
+        " grade, judge, time, note, document, undoes) SELECT set_number, query_id, tenant, root, path, start_char,"
+        f" end_char, '', access, grade, judge, ?, '', document, number FROM judging_log WHERE {where} RETURNING number",
+        (now(), *values),
+    )
+    return [int(row["number"]) for row in rows]
 
 
 _COLUMNS = (  # of judging_log

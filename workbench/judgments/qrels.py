@@ -22,11 +22,14 @@ from workbench.settings import path_of
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One judged query. `keywords`: Words for grep, apart from the text; None where the file gives none."""
+    """One judged query. `keywords`: Words for grep, apart from the text; None where the file gives none. `need`: What counts as
+    an answer, for who judges; no part of what is measured.
+    """
 
     query_id: str
     text: str
     keywords: str | None = None
+    need: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

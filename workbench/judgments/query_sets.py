@@ -296,7 +296,8 @@ def add_queries(db: sqlite3.Connection, number: int, name: str, queries: Iterabl
     """`QuerySets.add` inside a transaction of the caller's."""
     sql = "SELECT query_id, text, keywords, source, need FROM judging_queries WHERE set_number = ?"
     known = {r["query_id"]: _query(r) for r in db.execute(sql, (number,))}
-    position, new = len(known), 0
+    last = db.execute("SELECT max(position) FROM judging_queries WHERE set_number = ?", (number,)).fetchone()[0]
+    position, new = (-1 if last is None else last) + 1, 0
     for given in queries:
         query = checked(given)
         before = known.get(query.query_id)

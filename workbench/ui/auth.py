@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -40,22 +39,16 @@ def on() -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why somebody who signed in is not let in, and what to do."""
-
-    reason: str
-    remedy: str
-
-
-def read_claims(claims: Mapping[str, Any], now: float) -> Principal | Refusal:
-    """The principal that a token's claims, as the provider signed them, name at a time (seconds since 1970)."""
+def read_claims(claims: Mapping[str, Any], now: float) -> Principal:
+    """The principal that a token's claims, as the provider signed them, name at a time (seconds since 1970). Raises
+    SettingError: why somebody who signed in is not let in.
+    """
     hours = float(settings.get("oidc_hours"))
     issued = claims.get("iat")
     if isinstance(issued, bool) or not isinstance(issued, (int, float)) or not -_CLOCKS <= now - issued <= hours * 3600:
-        return Refusal(f"You signed in more than {hours:g} hours ago", "Log in again")
+        raise SettingError(f"You signed in more than {hours:g} hours ago", "Log in again")
     if not all(isinstance(claims.get(name), str) and claims[name].strip() for name in ("iss", "sub")):
-        return Refusal(
+        raise SettingError(
             "Your account names no issuer and subject (the claims iss and sub)",
             "Ask whoever keeps the accounts to send them, and log in again",
         )
@@ -64,7 +57,7 @@ def read_claims(claims: Mapping[str, Any], now: float) -> Principal | Refusal:
         tenant = claim(claims, tenant_claim)
         if not isinstance(tenant, str) or not tenant.strip():
             remedy = "Ask whoever keeps the accounts to add it, and log in again"
-            return Refusal(f"Your account says no tenant (the claim {tenant_claim})", remedy)
+            raise SettingError(f"Your account says no tenant (the claim {tenant_claim})", remedy)
         tenant = tenant.strip()
     return Principal(tenant, roles_in(claim(claims, str(settings.get("oidc_roles_claim")))))
 
@@ -91,10 +84,9 @@ def roles_in(value: Any) -> tuple[str, ...]:
 
 def principal() -> Principal:
     """Who signed in. To be asked only behind the door. Raises SettingError where nobody may be."""
-    found = _found() if st.user.is_logged_in else None
-    if isinstance(found, Principal):
-        return found
-    raise SettingError("Nobody is signed in", "Log in")
+    if not st.user.is_logged_in:
+        raise SettingError("Nobody is signed in", "Log in")
+    return read_claims(st.user.to_dict(), time.time())
 
 
 def person() -> str:
@@ -115,13 +107,9 @@ def name() -> str:
 def entered() -> bool:
     """Whether the pages may be named: nobody has to sign in, or who looks has and is let in."""
     try:
-        return not on() or (bool(st.user.is_logged_in) and isinstance(_found(), Principal))
+        return not on() or isinstance(principal(), Principal)
     except SettingError:
         return False
-
-
-def _found() -> Principal | Refusal:
-    return read_claims(st.user.to_dict(), time.time())
 
 
 def door() -> bool:
@@ -139,9 +127,10 @@ def door() -> bool:
         st.subheader("Sign in to search", anchor=False)
         _ways_in()
         return False
-    found = _found()
-    if isinstance(found, Refusal):
-        st.html(cards.alert("", found.reason, found.remedy))
+    try:
+        principal()
+    except SettingError as exc:
+        st.html(cards.alert("", exc.message, exc.remedy))
         _ways_in()
         st.button("Log out", key=_KEY + "out", on_click=_leave)
         return False

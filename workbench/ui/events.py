@@ -116,7 +116,7 @@ def _happened(corpus: Corpus) -> None:
 
 
 def handle(corpus: Corpus, event: Mapping[str, Any]) -> None:
-    """Do what a card requested (`do`: grade, note, more or undo; `chunk`; `value`: a grade); a fault becomes a sentence on the
+    """Do what a card requested (`do`: grade, note or more; `chunk`; `value`: a grade); a fault becomes a sentence on the
     page. The event comes from the browser: anything may be in it.
     """
     try:
@@ -127,10 +127,6 @@ def handle(corpus: Corpus, event: Mapping[str, Any]) -> None:
 
 
 def _handle(corpus: Corpus, do: str, chunk_id: str, value: Any) -> None:
-    if do == "undo":
-        app_state.undo()
-        app_state.ask_again()
-        return
     hit = resources.finder().hit(chunk_id)
     if hit is None:
         raise UsageError("The result is not on the page any more", "Try it on a result that is shown now")

@@ -101,7 +101,6 @@ class Round:
         self.again: tuple[str, str] | None = None
         self.grade_texts = corpus.judging.sets.grade_texts(choice.name)
         self._trail: list[tuple[str, str]] = []
-        self._together: list[int] = []  # of what undo takes back at once, how many grades
         self._candidates = {q.query_id: self.pool.order(q.query_id, choice.judge) for q in self.queries}
         self._given: dict[int, tuple[str, str]] = {}  # number of a judgment of this round -> query id, chunk id
         self._undone: set[tuple[str, str]] = set()
@@ -194,52 +193,26 @@ class Round:
             self.skipped.add((query.query_id, candidate.chunk_id))
         return None
 
-    def grade(self, corpus: Corpus, query_id: str, chunk_id: str, grade: int, note: str = "") -> None:
+    def grade(self, corpus: Corpus, query_id: str, chunk_id: str, grade: int, note: str = "") -> Judgment:
         """Grade a candidate; it is on the disk when this returns. Raises JudgmentError, CorpusError."""
-        self._together.append(0)
-        self._grade(corpus, query_id, chunk_id, grade, note)
-
-    def rest(self, corpus: Corpus, query_id: str) -> int:
-        """Grade what is open of a query 0, which one undo takes back. Returns how many that were."""
-        left = self.open_of(next(q for q in self.queries if q.query_id == query_id))
-        self._together.append(0)
-        for candidate in left:
-            self._grade(corpus, query_id, candidate.chunk_id, 0, "")
-        return len(left)
-
-    def _grade(self, corpus: Corpus, query_id: str, chunk_id: str, grade: int, note: str) -> None:
         self.again = None
         query, about = next(q for q in self.queries if q.query_id == query_id), (query_id, chunk_id)
         name, judge = self.choice.name, self.choice.judge
         given = corpus.judging.grade(chunk_id, grade, query, set=name, judge=judge, note=note.strip())
         self._graded[query_id] = {**self._graded[query_id], chunk_id: given}
         self._given[given.number] = about
-        self._together[-1] += 1
         self._undone.discard(about)
         self.skipped.discard(about)
+        return given
 
-    def undo(self, corpus: Corpus) -> str:
-        """Undo this judge's last grade in the set, also one of another day; of a rest that was graded at once all of it.
-        Returns what was done, in a sentence.
-        """
-        count = self._together.pop() if self._together else 1
-        undone = [self._undo(corpus) for _ in range(max(count, 1))]
-        found = [u for u in undone if u is not None]
-        if not found:
-            return "There is nothing to undo."
+    def undo(self, corpus: Corpus, given: Sequence[Judgment] = ()) -> None:
+        """Take grades back; where none are named this judge's last one in the set, also one of another day."""
+        judging, name, judge = corpus.judging, self.choice.name, self.choice.judge
+        undone = [judging.log.undo(name, judge, one.number) for one in given] or [judging.undo(name, judge)]
         self.again = None
-        if len(found) > 1:
-            return f"Undid {len(found)} grades of 0."
-        return f"Undid grade {found[0].grade} of {found[0].anchor.path}."
-
-    def _undo(self, corpus: Corpus) -> Judgment | None:
-        undone = corpus.judging.undo(self.choice.name, self.choice.judge)
-        if undone is None:
-            return None
-        if undone.number in self._given:
-            self._undone.add(self._given.pop(undone.number))
+        changed = {one.query_id for one in undone if one is not None}
+        self._undone |= {self._given.pop(one.number) for one in undone if one is not None and one.number in self._given}
         for number, query in enumerate(self.queries):
-            if query.query_id == undone.query_id:
+            if query.query_id in changed:
                 self.at = number
                 self._read(corpus, query)
-        return undone

@@ -162,10 +162,9 @@ def person(cookies: Mapping[str, str]) -> Principal | None:
     if not _signing_in():
         return resources.settings_principal()
     claims = _claims(cookies)
-    found = auth.read_claims(claims, time.time()) if claims.get("is_logged_in") is True else None
-    if isinstance(found, Principal):
-        return found
-    raise SettingError("You are not signed in", "Open the app, log in, and come back")
+    if claims.get("is_logged_in") is not True:
+        raise SettingError("You are not signed in", "Open the app, log in, and come back")
+    return auth.read_claims(claims, time.time())
 
 
 def _signing_in() -> bool:

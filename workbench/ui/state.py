@@ -49,6 +49,11 @@ def remember(what: str, before: AppState | Callable[[], object]) -> None:
     del done[:-MOST_UNDONE]
 
 
+def remember_earlier(what: str, before: Callable[[], object]) -> None:
+    """What undo takes back on this page where the session itself has nothing to undo: something of another day."""
+    st.session_state[_EARLIER] = Change(what, before, 0.0)
+
+
 MODES = ("grep", "keyword", "vector", "hybrid")
 PICTURES = ("none", "ranks", "agreement", "shares", "scores", "distances", "funnel", "timings")
 LONGEST = 4_000
@@ -59,7 +64,7 @@ NOBODY = "-"
 """How the address writes a view without any role."""
 
 _STATE, _VALUES, _PAGE = "wb.state", "wb.page-values", "wb.page"
-_AGAIN, _PARTS, _PAGES = "wb.again", "wb.parts", "wb.pages"
+_AGAIN, _PARTS, _PAGES, _EARLIER = "wb.again", "wb.parts", "wb.pages", "wb.earlier"
 
 
 def default_plan() -> Plan:
@@ -275,10 +280,10 @@ def callback(step: Callable[P, None]) -> Callable[P, None]:
 def undo() -> None:
     """Undo the last change: of the state, or of something saved (a deletion, a grade)."""
     done: list[Change] = st.session_state.get(_DONE, [])
-    if not done:
+    last = done.pop() if done else st.session_state.get(_EARLIER)
+    if last is None:
         message("There is nothing to undo.")
         return
-    last = done.pop()
     if isinstance(last.before, AppState):
         st.session_state[_STATE] = last.before
     else:
@@ -329,7 +334,8 @@ def enter(page: str, pages: Mapping[str, StreamlitPage]) -> AppState:
         pages: Every page by its path.
     """
     session, address = st.session_state, st.query_params.to_dict()
-    session.pop(_AGAIN, None)
+    for name in (_AGAIN, _EARLIER):
+        session.pop(name, None)
     session[_PAGES] = pages
     session[_PARTS] = {}
     first = not isinstance(session.get(_STATE), AppState)

@@ -8,7 +8,9 @@ to the browser, and a slider that is being dragged would jump.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+import mimetypes
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ParamSpec
 
 import streamlit as st
@@ -142,6 +144,21 @@ def section(label: str, name: str, expanded: bool = False) -> ExpanderContainer:
 def lazy(label: str, name: str, help: str, icon: str | None = None) -> PopoverContainer:
     """A button that opens a box; a closed one draws no widgets."""
     return st.popover(label, key=f"{PREFIX}section.{name}", on_change="rerun", help=help, icon=icon)
+
+
+@contextmanager
+def faults(title: str = "") -> Iterator[None]:
+    """Show an error of the block as a sentence, under a title if wanted; what comes after the block goes on."""
+    try:
+        yield
+    except WorkbenchError as exc:
+        st.html(cards.alert(title, exc.message, exc.remedy))
+
+
+def download(label: str, data: Any, file: str, key: str, help: str | None = None) -> None:
+    """A button that downloads text or bytes, or what a function makes of them, and draws nothing again."""
+    kind = mimetypes.guess_type(file)[0] or "application/octet-stream"
+    st.download_button(label, data, file, kind, key=key, on_click="ignore", help=help)
 
 
 def chart(figure: Any, key: str, alt: str = "", title: str = "") -> None:

@@ -83,10 +83,10 @@ def chosen(corpus: Corpus) -> tuple[str, str]:
     return state.judged if named else most, state.measure if state.measure in MEASURES else MEASURES[0]
 
 
-def choose(name: str, measure: str) -> None:
-    """Make a query set, or the path of judgments that was typed, and a measure the active ones."""
+def choose(name: str, measure: str = "") -> None:
+    """Make a query set, or the path of judgments that was typed, and if wanted a measure the active ones."""
     st.session_state.setdefault(_TYPED, set()).add(name)
-    app_state.update("the query set", judged=name, measure=measure)
+    app_state.update("the query set", judged=name, measure=measure or app_state.current().measure)
 
 
 def box(corpus: Corpus) -> None:
@@ -97,10 +97,10 @@ def box(corpus: Corpus) -> None:
         if not opened.open:
             return
         if not known and not name:
-            st.text("There are no judged queries yet. Judge some, or make some from your own documents.")
+            no_set("There are no judged queries yet. Judge some, or make some from your own documents.")
         else:
             offered = [OFF, *dict.fromkeys([*known, *([name] if name != OFF else [])])]
-            values = controls.bound("live.set", name, lambda chosen: choose(chosen, measure))
+            values = controls.bound("live.set", name, choose)
             st.selectbox("Active query set", offered, index=offered.index(name), **values)
             values = controls.bound("live.measure", measure, lambda chosen: choose(name, chosen))
             help = "Of the hybrid column's plan over the set, without the filter of the page."
@@ -111,6 +111,12 @@ def box(corpus: Corpus) -> None:
                 help = "Differences are then to the plan as it is now."
                 st.button("Set as baseline", key=_KEY + "here", on_click=_compare_from_here, help=help)
         st.page_link(app_state.page_of("judge"), label="Judge passages", icon=":material/gavel:")
+
+
+def no_set(sentence: str) -> None:
+    """What to do where there are no queries to choose."""
+    st.text(sentence)
+    st.page_link(app_state.page_of("queries"), label="Make a query set", icon=":material/add:")
 
 
 def _begin() -> None:

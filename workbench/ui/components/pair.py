@@ -12,7 +12,7 @@ from urllib.parse import quote
 import streamlit as st
 
 from workbench.charts.layout import BLUE, GREEN, GREY, VERMILION
-from workbench.errors import WorkbenchError, counted
+from workbench.errors import counted
 from workbench.evaluate.judged import Judged
 from workbench.markup import attribute, plain, visible
 from workbench.plan.plan import Plan
@@ -32,24 +32,14 @@ COLOURS = {"lost": VERMILION, "fell": VERMILION, "same": GREY, "rose": GREEN, "c
 
 
 def draw_pair(
-    corpus: Corpus,
-    query_text: str,
-    plan_a: Plan,
-    plan_b: Plan,
-    grades: Mapping[str, int] | None = None,
-    names: tuple[str, str] = ("A", "B"),
-    keywords: str | None = None,
+    corpus: Corpus, query_text: str, plan_a: Plan, plan_b: Plan, names: tuple[str, str], keywords: str | None = None
 ) -> None:
-    """Search a query under two plans and draw both lists. `grades`: Chunk id -> grade; None is what the active query set, or the
-    set `search`, says of the query.
-    """
-    try:
+    """Search a query under two plans and draw both lists, with the grades of the active query set, or of the set `search`."""
+    with controls.faults():
         first, second = (corpus.search(query_text, keywords, plan=plan) for plan in (plan_a, plan_b))
         asked = marks.asked_of(corpus, query_text, keywords)
-        judged = [asked.of(result) if grades is None else Judged(grades) for result in (first, second)]
+        judged = [asked.of(result) for result in (first, second)]
         st.html(pair_html(moved(first, second), (first.hits, second.hits), judged, names, query_text))
-    except WorkbenchError as exc:
-        st.html(cards.alert("", exc.message, exc.remedy))
 
 
 def pair_html(

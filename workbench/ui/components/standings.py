@@ -15,12 +15,14 @@ import streamlit as st
 
 from workbench.charts import forest_figure
 from workbench.charts.layout import FIRST, SECOND
+from workbench.evaluate.evaluation import LOW_COVERAGE
 from workbench.evaluate.leaderboard import Leaderboard
 from workbench.evaluate.statistics import Difference, significant
 from workbench.markup import csv_of, plain, visible
 from workbench.plan.plan import Plan
 from workbench.ui import state as app_state
-from workbench.ui.components import tables
+from workbench.ui.components import controls, tables
+from workbench.ui.components.live import FEW
 from workbench.ui.components.pair import draw_pair
 from workbench.ui.components.tables import Html
 
@@ -56,8 +58,8 @@ def verdict(d: Difference, names: tuple[str, str], says: str = "") -> str:
     )
 
 
-def board_html(board: Leaderboard, rows: Any, labels: Sequence[str], second: int) -> str:
-    """The table of plans, the best first; `rows` are `board.frame()`, `labels` what the plans are called."""
+def board_html(board: Leaderboard, rows: Any, labels: Sequence[str], second: int | None = None) -> str:
+    """The table of plans, the best first; `rows` are `board.frame()`, `labels` what the plans are called; `second` is B."""
     places = {name: n for n, name in enumerate(board.names)}
     made = []
     for row in rows.iter_rows(named=True):
@@ -71,11 +73,16 @@ def board_html(board: Leaderboard, rows: Any, labels: Sequence[str], second: int
             cells.append(Html(f"<b>{row[measure]:.3f}</b>{ends}"))
         if board.measures:
             cells.append(Html(_standing(row, n == board.baseline)))
-            cells.append("–" if row["judged@10"] is None else f"{row['judged@10']:.0%}")
+            cells.append(Html(_judged(row["judged@10"])))
         made.append((*cells, "–" if row["p50_ms"] is None else f"{row['p50_ms']:.1f}"))
     judged = ("against A", "judged@10") if board.measures else ()
     heads = ("plan", *board.measures, *judged, "p50 ms")
     return tables.table(heads, made, range(1, len(heads)), "Plans and their measures")
+
+
+def _judged(share: float | None) -> str:
+    few = f' class="wb-little" title="{FEW}"' if share is not None and share < LOW_COVERAGE else ""
+    return "–" if share is None else f"<span{few}>{share:.0%}</span>"
 
 
 def _standing(row: dict[str, Any], base: bool) -> str:
@@ -140,9 +147,7 @@ def queries(corpus: Corpus, board: Leaderboard, second: int, measure: str, names
     if chosen:
         app_state.set_page_values(**{OPEN: rows["query_id"][chosen[0]]})
     csv = rows.with_columns(rows["lost"].list.join("; "), rows["won"].list.join("; "))
-    st.download_button(
-        "Download these queries as CSV", csv_of(csv), "queries.csv", "text/csv", key=key + "csv", on_click="ignore"
-    )
+    controls.download("Download these queries as CSV", csv_of(csv), "queries.csv", key + "csv")
     found = frame.filter(query_id=app_state.page_value(OPEN))
     if not len(found):
         st.caption("Choose a row to open its query under both plans.")

@@ -194,6 +194,48 @@
     box.showModal();
   }
 
+  // Keys of buttons wait here and are done one after the other, each when the page shows what the one before made of it: a key
+  // that comes while the page runs is neither lost nor taken for the passage before.
+  const pressed = [], buttons = {u: "undo", n: "judge-skip", b: "judge-back", x: "judge-rest"};
+  const passage = () => document.querySelector(".wb-judge");
+  const asked = () => passage() && passage().dataset.chunk + document.querySelector(".wb-asked").textContent;
+  let pressing = false;
+  const still = (ran) => new Promise((done) => {
+    const since = performance.now(), look = () => {
+      const still = document.querySelector('[data-testid="stApp"]').dataset.testScriptState === "notRunning";
+      ran = ran || !still || performance.now() - since > 400;
+      ran && still ? requestAnimationFrame(done) : requestAnimationFrame(look);
+    };
+    look();
+  });
+  async function pressButtons() {
+    if (pressing) return;
+    pressing = true;
+    while (pressed.length) {
+      await still(true);
+      const key = pressed.shift(), name = buttons[key] || `judge-grade-${key}`;
+      const before = asked();
+      // Streamlit may do what a button is for and draw nothing: a grade and a skip name their passage, so they can come twice.
+      for (let left = /[ub]/.test(key) ? 1 : 2; left && asked() === before; left--) {
+        const button = document.querySelector(`.st-key-wb-w-${name} button:not(:disabled)`);
+        if (button) button.click();
+        await still(false);
+      }
+    }
+    pressing = false;
+  }
+  window.addEventListener("keydown", (event) => {
+    const at = event.target, key = event.key.toLowerCase(), judging = passage();
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('[role="dialog"]')) return;
+    if (at.isContentEditable || at.matches?.("textarea,select,input:not([type=range],[type=radio],[type=checkbox])")) return;
+    if (key !== "u" && !(judging && /^[0-3nbx]$/.test(key))) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (event.repeat && judging) return;  // a key that is held is one grade
+    pressed.push(key);
+    pressButtons();
+  }, true);
+
   const onCard = {
     o: (card) => press(card, ".wb-title"), w: (card) => press(card, "a.wb-act"), c: (card) => press(card, ".wb-copy"),
     m: (card) => press(card, '[data-wb-do="more"]'), n: (card) => press(card, '[data-wb-do="note"]'),
@@ -243,7 +285,6 @@
     stopGrading();
     if (key === "j" || key === "k") { move(key === "j" ? 1 : -1, 0); event.preventDefault(); return; }
     if (key === "h" || key === "l") { move(0, key === "l" ? 1 : -1); event.preventDefault(); return; }
-    if (key === "u") { send({do: "undo"}); event.preventDefault(); return; }
     const card = focused();
     if (!card) return;
     if (key === "g") { grading = true; go(card); card.classList.add("wb-grading"); event.preventDefault(); return; }

@@ -6,7 +6,6 @@ Where lists differ needs no judgments: queries that were typed, or a set that no
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.charts import history_figure
-from workbench.errors import WorkbenchError, counted
+from workbench.errors import counted
 from workbench.evaluate.leaderboard import Leaderboard, queries_only
+from workbench.evaluate.sweep import FEW_QUERIES
 from workbench.judgments.qrels import Judgments
 from workbench.markup import csv_of, plain, visible
 from workbench.plan.plan import Plan
@@ -24,8 +24,7 @@ from workbench.snapshot import Snapshot
 from workbench.snapshot.snapshot import Library
 from workbench.ui import auth, jobs, resources
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, controls, standings
-from workbench.ui.components.live import MEASURES
+from workbench.ui.components import cards, controls, live, standings
 from workbench.ui.routes import PATH
 from workbench.ui.views import tune
 
@@ -69,8 +68,7 @@ def draw(corpus: Corpus) -> None:
     if name or queries:
         _form(corpus, name, queries)
     else:
-        st.text("Type queries, choose a set of them, or make one from your own documents in a terminal:")
-        st.code(f"workbench judge make --corpus {shlex.quote(plain(str(resources.corpus_path()), 300))}", language=None)
+        live.no_set("Type queries, choose a set of them, or make one.")
     made = jobs.watch(_JOB, _KEY)
     if isinstance(made, Measured):
         _found(corpus, made)
@@ -106,7 +104,7 @@ def _form(corpus: Corpus, name: str, queries: tuple[str, ...]) -> None:
     measured = [m for m in app_state.page_value(_MEASURES).split(",") if m] or list(_FIRST_MEASURES)
     measures = right.multiselect(
         "Measures",
-        list(dict.fromkeys([*MEASURES, *measured])),
+        list(dict.fromkeys([*live.MEASURES, *measured])),
         default=measured,
         accept_new_options=True,
         key=_KEY + "measures",
@@ -116,15 +114,11 @@ def _form(corpus: Corpus, name: str, queries: tuple[str, ...]) -> None:
     label = f"Measure {counted(len(plans), 'plan')} on {what}"
     pressed = st.button(label, type="primary", key=_KEY + "run", disabled=jobs.busy(_JOB) or not plans or not measures)
     if pressed or (asked and st.session_state.get(_JOB) is None):
-        try:
-            values = [Plan.parse(text) for text in plans]
-        except WorkbenchError as exc:
-            st.html(cards.alert("", exc.message, exc.remedy))
-            return
-        texts = list(dict.fromkeys(map(str, values)))
-        if pressed:
-            _to_address(texts, measures)
-        st.session_state[_JOB] = jobs.Job(_work(corpus, name, queries, auth.may_index(), texts, measures))
+        with controls.faults():
+            texts = list(dict.fromkeys(str(Plan.parse(text)) for text in plans))
+            if pressed:
+                _to_address(texts, measures)
+            st.session_state[_JOB] = jobs.Job(_work(corpus, name, queries, auth.may_index(), texts, measures))
 
 
 def _work(
@@ -176,6 +170,8 @@ def _found(corpus: Corpus, made: Measured) -> None:
         measure = str(places[2].selectbox("Measure", board.measures, key=_KEY + "measure"))
         if (d := board.differences(measure)[second]) is not None:
             said = f"p is corrected for {len(others)} comparisons (Holm)." if len(others) > 1 else ""
+            if d.queries < FEW_QUERIES:
+                said += f" {counted(d.queries, 'query|queries')} are too few to tell plans apart."
             st.html(standings.verdict(d, (labels[base], labels[second]), said))
     st.html(standings.board_html(board, rows, labels, second))
     for warning in board.warnings:
@@ -194,9 +190,7 @@ def _share(corpus: Corpus, made: Measured, board: Leaderboard, rows: Any) -> Non
         return
     evaluations = [board.base, *(board.evaluations[n] for n in board.order if n != board.baseline)]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.download_button(
-            "Download CSV", csv_of(rows), "leaderboard.csv", "text/csv", key=_KEY + "csv.board", on_click="ignore"
-        )
+        controls.download("Download CSV", csv_of(rows), "leaderboard.csv", _KEY + "csv.board")
         if not board.judged:
             return
         note = st.text_input("Note", key=_KEY + "note", placeholder="what this is", label_visibility="collapsed")
@@ -206,17 +200,9 @@ def _share(corpus: Corpus, made: Measured, board: Leaderboard, rows: Any) -> Non
         def snapshot() -> Snapshot:
             return Snapshot.of(evaluations, note=title, corpus=corpus, by=by)
 
-        st.download_button(
-            "Download report (HTML)",
-            lambda: snapshot().html(),
-            "leaderboard.html",
-            "text/html",
-            key=_KEY + "html",
-            on_click="ignore",
-        )
-        if st.button(
-            "Save", key=_KEY + "save", help="As a snapshot with a link, and as a point of the measures over time."
-        ):
+        controls.download("Download report (HTML)", lambda: snapshot().html(), "leaderboard.html", _KEY + "html")
+        help = "As a snapshot with a link, and as a point of the measures over time."
+        if st.button("Save", key=_KEY + "save", help=help):
             kept = snapshot()
             Library(corpus.path).keep(kept)
             corpus.keep_evaluations(evaluations)

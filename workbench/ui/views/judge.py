@@ -7,9 +7,8 @@ to the one before, X grades the rest of the query 0.
 
 from __future__ import annotations
 
-import math
-import shlex
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,16 +17,15 @@ import streamlit as st
 from workbench import settings
 from workbench.errors import WorkbenchError, counted
 from workbench.evaluate.leaderboard import Leaderboard
-from workbench.evaluate.statistics import bootstrap_interval
 from workbench.judgments.agreement import with_people
 from workbench.judgments.judging import graded_by
-from workbench.judgments.log import GRADES, MACHINE
+from workbench.judgments.log import GRADES, MACHINE, Judgment
 from workbench.judgments.pooling import judge_by_machine
 from workbench.judgments.query_sets import Query
 from workbench.markup import attribute, cut, excerpt, plain, visible
 from workbench.records import Progress, cite
 from workbench.ui import jobs, resources, state
-from workbench.ui.components import cards, live, tables
+from workbench.ui.components import cards, controls, live, standings, tables
 from workbench.ui.components.cards import in_markdown
 from workbench.ui.components.controls import PREFIX
 from workbench.ui.rounds import DEPTH, PLANS, Choice, Round, Shown, from_params, pooled
@@ -46,7 +44,7 @@ POOL_HELP = (
 )
 _KEY = PREFIX + "judge."
 _NOTE = _KEY + "note"
-_ROUND, _DONE = "wb.judge.round", "wb.judge.done"
+_ROUND = "wb.judge.round"
 _FIGURES, _FIGURES_OF = "wb.judge.figures", "wb.judge.figures-of"
 FIGURES = ("nDCG@10", "P@10")
 NEXT = {"tune": ("Tune", "tune"), "compare": ("Compare", "compare_arrows"), "queries": ("Query sets", "list_alt")}
@@ -65,12 +63,15 @@ def draw(corpus: Corpus) -> None:
         choice = None
     if choice is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(f"Set **{in_markdown(choice.name, 80)}**, judged by {in_markdown(choice.judge, 80)}")
-            st.button("Choose another set", key=_KEY + "leave", on_click=_leave, type="tertiary")
+            pool = f"the first {choice.depth} of {counted(len(choice.plans), 'plan')}"
+            name, judge = in_markdown(choice.name, 80), in_markdown(choice.judge, 80)
+            st.caption(f"Judging the set **{name}** as **{judge}**: {pool}, shuffled.")
+            st.button(
+                "Change", key=_KEY + "leave", on_click=_leave, type="tertiary", help="Another set, judge or pool."
+            )
         _judge(corpus, choice)
         return
-    choice = _sets(corpus, person)
-    if choice is not None:
+    if (choice := _chosen(corpus, person)) is not None:
         state.set_page_values(**choice.to_params(person))
         st.rerun()
 
@@ -83,21 +84,18 @@ def _leave() -> None:
 # --- choosing a set ---------------------------------------------------------------------------------------------------
 
 
-def _sets(corpus: Corpus, person: str) -> Choice | None:
-    sets = [s for s in corpus.judging.overview() if s.queries]
-    if not sets:
-        st.subheader("There is no query set to judge yet")
-        st.text("A query set holds questions that people ask. Type some, load files, or let the workbench make some.")
-        st.page_link(state.page_of("queries"), label="Make a query set", icon=":material/add:")
-        return None
+def _chosen(corpus: Corpus, person: str) -> Choice | None:
     names = {
         s.name: f"{plain(s.name, 60)} ({counted(s.queries, 'query|queries')}, {counted(s.judgments, 'judgment')})"
-        for s in sets
+        for s in corpus.judging.overview()
+        if s.queries
     }
-    return _start(corpus, names, person)
-
-
-def _start(corpus: Corpus, names: dict[str, str], person: str) -> Choice | None:
+    if not names:
+        st.subheader("There is no query set to judge yet")
+        live.no_set(
+            "A query set holds questions that people ask. Type some, load files, or let the workbench make some."
+        )
+        return None
     plans = dict(PLANS)
     plans.setdefault(str(state.current().plan), "As set on the Search page")
     for saved, text in resources.saved_plans().items():
@@ -121,12 +119,10 @@ def _start(corpus: Corpus, names: dict[str, str], person: str) -> Choice | None:
     judge = right.text_input("Judged by", value=person, max_chars=100, key=_KEY + "judge", disabled=signed_in)
     depth_help = "How many of each plan's first results are judged. 10 is enough for nDCG@10."
     depth = right.number_input("Results of each plan", 1, 100, DEPTH, key=_KEY + "depth", help=depth_help)
-    ready = bool(name and picked and judge.strip())
+    ready = bool(picked and judge.strip())
     if not picked:
         st.caption("Choose at least one plan.")
     pressed = st.button("Start judging", type="primary", disabled=not ready, key=_KEY + "start")
-    if not name:
-        return None
     choice = Choice(name, " ".join(judge.split()), tuple(picked), int(depth))
     _agreement(corpus, name)
     _machine(corpus, choice)
@@ -138,14 +134,6 @@ def _agreement(corpus: Corpus, name: str) -> None:
     if known.agreement is not None:
         judges = in_markdown(", ".join(known.agreement.judges), 200)
         st.caption(f"Judges of this set: {judges}. {in_markdown(known.agreement.words, 200)}.")
-
-
-def _options(corpus: Corpus) -> str:
-    words = ["--corpus", plain(str(corpus.path), 300)]
-    if corpus.principal is not None:
-        words += ["--tenant", corpus.principal.tenant] if corpus.principal.tenant else []
-        words += [word for role in corpus.principal.roles for word in ("--role", role)]
-    return shlex.join(words)
 
 
 # --- a model that grades ----------------------------------------------------------------------------------------------
@@ -196,16 +184,13 @@ def _grade_by_machine(corpus: Corpus, choice: Choice, model: str) -> None:
     from workbench.assist.models import PREFIX as ENDPOINT
 
     judging = corpus.judging
-    try:
+    with controls.faults("The model did not grade"):
         with _progress("Graded or left out:") as show:
             queries = judging.queries(choice.name)
             pool = pooled(corpus, queries, choice, show)
             endpoint = Endpoint(model.removeprefix(ENDPOINT))
             report = judge_by_machine(judging, endpoint, choice.name, queries, pool, progress=show)
-    except WorkbenchError as exc:
-        st.html(cards.alert("The model did not grade", exc.message, exc.remedy))
-        return
-    st.html(cards.alert("", report.words, "") if report.failed else cards.note(report.words + "."))
+        st.html(cards.alert("", report.words, "") if report.failed else cards.note(report.words + "."))
 
 
 # --- judging ----------------------------------------------------------------------------------------------------------
@@ -216,31 +201,28 @@ def _judge(corpus: Corpus, choice: Choice) -> None:
     above = st.container()
     made = st.session_state.get(_ROUND)
     if not (isinstance(made, Round) and made.choice == choice and made.state == corpus.engine.key):
-        try:
-            with above, _progress("") as show:
-                made = st.session_state[_ROUND] = Round(corpus, choice, show)
-        except WorkbenchError as exc:
-            st.html(cards.alert("These passages cannot be collected", exc.message, exc.remedy))
-            return
-        for query_id, reason in list(made.pool.failures.items())[:5]:
-            above.html(cards.alert("", f"Query {query_id} could not be run by every plan: {reason}", ""))
-    _panel(corpus)
+        st.session_state.pop(_ROUND, None)
+        with above, controls.faults("These passages cannot be collected"), _progress("") as show:
+            made = st.session_state[_ROUND] = Round(corpus, choice, show)
+            for query_id, reason in list(made.pool.failures.items())[:5]:
+                st.html(cards.alert("", f"Query {query_id} could not be run by every plan: {reason}", ""))
+    if _ROUND in st.session_state:
+        _panel(corpus)
 
 
 @st.fragment
 def _panel(corpus: Corpus) -> None:
     """What is judged now. A fragment: a grade draws this and nothing else."""
-    made: Round = st.session_state[_ROUND]
+    with controls.faults():
+        _passage(corpus, st.session_state[_ROUND])
+
+
+def _passage(corpus: Corpus, made: Round) -> None:
     share = made.done / made.total if made.total else 1.0
     st.progress(min(share, 1.0), f"{made.done} of {made.total} passages judged")
-    if (done := st.session_state.pop(_DONE, None)) is not None:
-        st.html(done)
-    try:
-        shown = made.show(corpus)
-    except WorkbenchError as exc:
-        st.html(cards.alert("", exc.message, exc.remedy))
-        return
-    if shown is None:
+    if made.done:
+        state.remember_earlier("the last grade", functools.partial(made.undo, corpus))
+    if (shown := made.show(corpus)) is None:
         _end(corpus, made)
         return
     target = (shown.query.query_id, shown.chunk.chunk_id)
@@ -255,7 +237,7 @@ def _panel(corpus: Corpus) -> None:
             for grade, text in enumerate(made.grade_texts):
                 name, _, more = text.partition(":")
                 key, given = f"{_KEY}grade.{grade}", made.given(*target) == grade
-                help, args = more.strip() or None, (corpus, *target, grade)
+                help, args = more.strip() or None, (corpus, target[0], target[1:], grade)
                 options: dict[str, Any] = {"help": help, "type": "primary" if given else "secondary"}
                 label = in_markdown(name[:1].upper() + name[1:], 40)
                 st.button(label, key=key, shortcut=str(grade), on_click=_grade, args=args, **options)
@@ -268,19 +250,14 @@ def _panel(corpus: Corpus) -> None:
                 width="stretch",
                 label_visibility="collapsed",
             )
-            left = len(made.open_of(shown.query))
-            rest = f"Grade the {left} passages of this query that are open 0. One undo takes it back."
-            st.button(
-                "Rest not relevant",
-                key=_KEY + "rest",
-                shortcut="X",
-                on_click=_rest,
-                args=(corpus, target[0]),
-                help=rest,
+            left = tuple(c.chunk_id for c in made.open_of(shown.query))
+            rest: dict[str, Any] = {"on_click": _grade, "args": (corpus, target[0], left, 0), "disabled": not left}
+            rest["help"] = (
+                f"Grade what is open of this query ({counted(len(left), 'passage')}) 0. One undo takes it back."
             )
+            st.button("Rest not relevant", key=_KEY + "rest", shortcut="X", **rest)
             st.button("Skip", key=_KEY + "skip", shortcut="N", on_click=_skip, args=target)
             st.button("Back", key=_KEY + "back", shortcut="B", on_click=made.back, help="The passage before this one.")
-            _undo_button(corpus)
 
 
 def _query_list(made: Round, now: Query) -> None:
@@ -307,19 +284,6 @@ def _query_list(made: Round, now: Query) -> None:
 
 def _jump() -> None:
     st.session_state[_ROUND].jump(str(st.session_state[_KEY + "query"]))
-
-
-def _rest(corpus: Corpus, query_id: str) -> None:
-    try:
-        count = st.session_state[_ROUND].rest(corpus, query_id)
-    except WorkbenchError as exc:
-        st.session_state[_DONE] = cards.alert("The grades were not saved", exc.message, exc.remedy)
-        return
-    st.session_state[_DONE] = cards.note(f"Graded {counted(count, 'passage')} not relevant.")
-
-
-def _undo_button(corpus: Corpus) -> None:
-    st.button("Undo", key=_KEY + "undo", shortcut="U", on_click=_undo, args=(corpus,))
 
 
 def _shown_html(shown: Shown, made: Round) -> str:
@@ -351,25 +315,36 @@ def _shown_html(shown: Shown, made: Round) -> str:
     )
 
 
-def _grade(corpus: Corpus, query_id: str, chunk_id: str, grade: int) -> None:
+def _grade(corpus: Corpus, query_id: str, chunk_ids: Sequence[str], grade: int) -> None:
+    """Grade passages of a query, all of which one undo takes back. A note is of one passage."""
+    made: Round = st.session_state[_ROUND]
+    note = str(st.session_state.get(_NOTE) or "") if len(chunk_ids) == 1 else ""
+    given: list[Judgment] = []
     try:
-        st.session_state[_ROUND].grade(corpus, query_id, chunk_id, grade, str(st.session_state.get(_NOTE) or ""))
+        given.extend(made.grade(corpus, query_id, chunk_id, grade, note) for chunk_id in chunk_ids)
     except WorkbenchError as exc:
-        st.session_state[_DONE] = cards.alert("The grade was not saved", exc.message, exc.remedy)
-        return
-    st.session_state[_NOTE] = ""
+        state.notice(f"Not saved: {exc}")
+    if given:
+        several = len(given) > 1
+        what = f"{len(given)} grades of {grade}" if several else f"the grade {grade} of {given[0].anchor.path}"
+        state.remember(what, functools.partial(_undo, corpus, made.choice, given))
+    if len(given) == len(chunk_ids):
+        st.session_state[_NOTE] = ""
+
+
+def _undo(corpus: Corpus, choice: Choice, given: Sequence[Judgment]) -> None:
+    """Take grades back, in the round that the page shows if it is theirs."""
+    made = st.session_state.get(_ROUND)
+    if isinstance(made, Round) and made.choice == choice:
+        made.undo(corpus, given)
+    else:
+        for one in given:
+            corpus.judging.log.undo(choice.name, choice.judge, one.number)
 
 
 def _skip(query_id: str, chunk_id: str) -> None:
     st.session_state[_ROUND].skip(query_id, chunk_id)
     st.session_state[_NOTE] = ""
-
-
-def _undo(corpus: Corpus) -> None:
-    try:
-        st.session_state[_DONE] = cards.note(st.session_state[_ROUND].undo(corpus))
-    except WorkbenchError as exc:
-        st.session_state[_DONE] = cards.alert("The grade was not undone", exc.message, exc.remedy)
 
 
 def _end(corpus: Corpus, made: Round) -> None:
@@ -389,17 +364,9 @@ def _end(corpus: Corpus, made: Round) -> None:
     with st.container(horizontal=True):
         for page, (label, icon) in NEXT.items():
             if st.button(label, key=_KEY + page, icon=f":material/{icon}:"):
-                live.choose(made.choice.name, live.chosen(corpus)[1])
+                live.choose(made.choice.name)
                 st.switch_page(state.page_of(page))
-        _undo_button(corpus)
     queries.download(corpus, made.choice.name, _KEY)
-    name, options = shlex.quote(made.choice.name), _options(corpus)
-    st.caption("The same in a terminal:")
-    st.code(
-        f"workbench eval {name} --plan default --plan rrf {options}\nworkbench judge export {name} judgments.jsonl {options}",
-        language=None,
-        wrap_lines=True,
-    )
 
 
 def _measured(corpus: Corpus, made: Round) -> None:
@@ -416,15 +383,9 @@ def _measured(corpus: Corpus, made: Round) -> None:
     board = jobs.watch(_FIGURES, _KEY + "figures.")
     if not isinstance(board, Leaderboard):
         return
-    rows = []
-    for one in board.evaluations:
-        low, high = bootstrap_interval(one.column(FIGURES[0]))
-        interval = "" if math.isnan(low) else f"{low:.3f} to {high:.3f}"
-        figures = (f"{one.mean(FIGURES[0]):.3f}", interval, f"{one.mean(FIGURES[1]):.2f}", f"{one.coverage.judged:.0%}")
-        rows.append((PLANS.get(one.name, one.name), *figures))
-    heads = ("Plan", FIGURES[0], "95 % interval", FIGURES[1], "First ten judged")
-    st.html(tables.table(heads, rows, (1, 2, 3, 4), "Figures of the pooled plans"))
-    each = {PLANS.get(e.name, e.name): e.column(FIGURES[0]).round(4).tolist() for e in board.evaluations}
+    labels = [PLANS.get(name, name) for name in board.names]
+    st.html(standings.board_html(board, board.frame(), labels))
+    each = {label: e.column(FIGURES[0]).round(4).tolist() for label, e in zip(labels, board.evaluations, strict=True)}
     texts = [board.base.judgments.topics[i].text for i in board.base.query_ids]
     st.caption(f"{FIGURES[0]} of each query; the table sorts, and downloads from its corner.")
     st.dataframe({"Query": texts, **each}, key=_KEY + "each", hide_index=True, width="stretch")

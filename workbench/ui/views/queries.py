@@ -15,13 +15,12 @@ import streamlit as st
 from workbench.errors import UsageError, WorkbenchError, counted
 from workbench.judgments import exchange
 from workbench.judgments.known_items import make_known_item_set
-from workbench.judgments.query_sets import GRADE_TEXTS, LONGEST_GRADE_TEXT, QuerySet
+from workbench.judgments.query_sets import GRADE_TEXTS, LONGEST_GRADE_TEXT, LONGEST_NEED, QuerySet
 from workbench.judgments.report import SetReport, report_of
 from workbench.markup import plain, visible
 from workbench.ui import resources, state
-from workbench.ui.components import cards, live, tables
+from workbench.ui.components import controls, live, tables
 from workbench.ui.components.cards import in_markdown
-from workbench.ui.components.controls import PREFIX
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
@@ -35,7 +34,7 @@ FORMS = {
     "beir": ("BEIR", "queries.jsonl and qrels, in a ZIP."),
 }
 UPLOADS = ["txt", "csv", "jsonl", "tsv", "qrels", "zip"]
-_KEY = PREFIX + "queries."
+_KEY = controls.PREFIX + "queries."
 
 
 def draw(corpus: Corpus) -> None:
@@ -86,12 +85,9 @@ def sets_html(sets: Sequence[QuerySet], reports: Mapping[str, SetReport], shown:
 @contextmanager
 def doing() -> Iterator[None]:
     """Do what a form requested and draw the page again, which sees what changed; or show the error."""
-    try:
+    with controls.faults():
         with st.spinner("One moment"):
             yield
-    except WorkbenchError as exc:
-        st.html(cards.alert("", exc.message, exc.remedy))
-    else:
         st.rerun()
 
 
@@ -99,7 +95,7 @@ def _select(corpus: Corpus, name: str, sentence: str) -> None:
     """Show a set that was just made or loaded, make it the active one, and say what was done."""
     state.set_page_values(set=name)
     st.session_state.pop(_KEY + "set", None)
-    live.choose(name, live.chosen(corpus)[1])
+    live.choose(name)
     state.message(sentence)
 
 
@@ -110,16 +106,19 @@ def _set(corpus: Corpus, report: SetReport, active: str) -> None:
     name = report.name
     st.html(f'<h2 class="wb-set"><bdi>{visible(plain(name, 80))}</bdi></h2>{report_html(report)}')
     with st.container(horizontal=True):
-        to: Any = functools.partial(st.button, type="secondary")
-        if to("Judge", key=_KEY + "judge", icon=":material/gavel:", disabled=not report.queries):
-            live.choose(name, live.chosen(corpus)[1])
-            st.switch_page(state.page_of("judge"))
-        if to("Make it the active set", key=_KEY + "activate", disabled=name == active):
-            live.choose(name, live.chosen(corpus)[1])
+        help = "The first results of four plans, shuffled. On the Judge page Change chooses another judge or pool."
+        if st.button(
+            "Start judging", key=_KEY + "judge", icon=":material/gavel:", disabled=not report.queries, help=help
+        ):
+            live.choose(name)
+            st.switch_page(state.page_of("judge"), query_params={**state.current().to_params(), "set": name})
+        if st.button("Make it the active set", key=_KEY + "activate", disabled=name == active):
+            live.choose(name)
             state.message(f"Grades and figures are those of {name} now.")
             st.rerun()
-        if to("Compare plans", key=_KEY + "compare", icon=":material/compare_arrows:", disabled=not report.judgments):
-            live.choose(name, live.chosen(corpus)[1])
+        icon, off = ":material/compare_arrows:", not report.judgments
+        if st.button("Compare plans", key=_KEY + "compare", icon=icon, disabled=off):
+            live.choose(name)
             st.switch_page(state.page_of("compare"))
     queries, added, grades, exported, change = st.tabs(
         ["Queries", "Add queries", "Grades", "Export", "Rename or delete"]
@@ -166,16 +165,18 @@ def _queries(corpus: Corpus, report: SetReport) -> None:
         st.text("This set has no queries. Add some on the next tab.")
         return
     st.caption(
-        "A row's last cell is its information need: what counts as an answer. The Judge page shows it; edit it here."
+        "Type what counts as an answer into Information need: the Judge page shows it. A tick under Remove takes a query out of "
+        "the set with its judgments; Undo brings both back."
     )
     rows = [
         {
             "Query": q.query.text,
-            "Keywords": q.query.keywords or "",
+            "Information need": q.query.need,
             "Judged": q.judged,
             "Relevant": q.relevant,
             "Stale": q.stale,
-            "Information need": q.query.need,
+            "Keywords": q.query.keywords or "",
+            "Remove": False,
         }
         for q in report.queries
     ]
@@ -189,31 +190,30 @@ def _queries(corpus: Corpus, report: SetReport) -> None:
         disabled=["Query", "Keywords", "Judged", "Relevant", "Stale"],
         column_config={
             "Query": st.column_config.TextColumn(width="large"),
-            "Information need": st.column_config.TextColumn(width="large", max_chars=4_000),
+            "Information need": st.column_config.TextColumn(width="large", max_chars=LONGEST_NEED),
         },
-        on_change=_described,
+        on_change=_edited,
         args=(corpus, report, key),
     )
 
 
-def _described(corpus: Corpus, report: SetReport, key: str) -> None:
+def _edited(corpus: Corpus, report: SetReport, key: str) -> None:
     edited: dict[int, dict[str, Any]] = st.session_state[key]["edited_rows"]
-    for row, cells in edited.items():
-        query = report.queries[int(row)].query
-        need = str(cells.get("Information need", query.need) or "")
-        if need.strip() != query.need:
-            describe(corpus, report.name, query.query_id, need, query.need)
-
-
-def describe(corpus: Corpus, name: str, query_id: str, need: str, before: str) -> None:
-    """Keep a query's information need; undo brings back the one before."""
-    sets = corpus.judging.sets
+    judging, name = corpus.judging, report.name
+    rows = {report.queries[int(row)].query: cells for row, cells in edited.items()}
     try:
-        sets.describe(name, query_id, need)
+        for query, cells in rows.items():
+            need = str(cells.get("Information need", query.need) or "")
+            if need.strip() != query.need:
+                judging.sets.describe(name, query.query_id, need)
+                back = functools.partial(judging.sets.describe, name, query.query_id, query.need)
+                state.remember("the information need", back)
+        if gone := [query.query_id for query, cells in rows.items() if cells.get("Remove")]:
+            what = counted(len(gone), "query|queries")
+            state.remember(f"the removal of {what}", judging.log.remove_queries(name, gone))
+            state.message(f"Removed {what} from {name}. Undo brings back what was removed.")
     except WorkbenchError as exc:
         state.notice(str(exc))
-        return
-    state.remember("the information need", functools.partial(sets.describe, name, query_id, before))
 
 
 def lines_of(text: str) -> list[str]:
@@ -270,8 +270,8 @@ def download(corpus: Corpus, name: str, prefix: str) -> None:
     with st.container(horizontal=True):
         for form, (title, help) in FORMS.items():
             data = functools.partial(exchange.exported, corpus.judging, name, form)
-            key, file = f"{prefix}download.{form}", exchange.export_name(name, form)
-            st.download_button(f"Download {title}", data, file, key=key, on_click="ignore", help=help)
+            file = exchange.export_name(name, form)
+            controls.download(f"Download {title}", data, file, f"{prefix}download.{form}", help)
 
 
 def _change(corpus: Corpus, report: SetReport) -> None:
@@ -287,9 +287,9 @@ def _change(corpus: Corpus, report: SetReport) -> None:
     st.caption(f"Delete the set with its {in_markdown(what)}. Undo brings it back; notes and saved searches stay.")
     if st.button("Delete the set", key=_KEY + "delete", icon=":material/delete:"):
         with doing():
-            number, (active, measure) = sets.remove(name), live.chosen(corpus)
+            active, number = live.chosen(corpus)[0], sets.remove(name)
             if active == name:
-                live.choose("", measure)
+                live.choose("")
             state.remember(f"the deletion of the set {name}", functools.partial(sets.restore, number))
             state.set_page_values(set="")
             st.session_state.pop(_KEY + "set", None)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from workbench.assist.models import may_name
-from workbench.errors import SnapshotError, UsageError, WorkbenchError
+from workbench.errors import UsageError
 from workbench.markup import plain, visible
 from workbench.snapshot import Snapshot
 from workbench.snapshot import exports as forms
@@ -58,22 +58,6 @@ def draw(corpus: Corpus) -> None:
 # --- save ---------------------------------------------------------------------------------------------------------------
 
 
-def save_current(corpus: Corpus, note: str = "", carries: str = WHOLE) -> Snapshot:
-    """Save what the Search page shows, one search a column, with the corpus; `carries` is `WHOLE`, `REDACTED` or `METADATA`.
-
-    Raises:
-        UsageError: No column has an answer.
-        SnapshotError: It cannot be written.
-    """
-    answers = [one.result for one in search.find(corpus, app_state.current()) if one.result is not None]
-    if not answers:
-        raise UsageError("No column has an answer to save", "Change the query or the settings on the Search page")
-    made = Snapshot.of(answers, note=note.strip(), by=resources.person())
-    made = made.redacted() if carries == REDACTED else made.metadata_only() if carries == METADATA else made
-    Library(corpus.path).keep(made)
-    return made
-
-
 def _save(corpus: Corpus) -> None:
     state = app_state.current()
     st.subheader("Save this search", anchor=False)
@@ -93,12 +77,14 @@ def _save(corpus: Corpus) -> None:
         pressed = button.form_submit_button("Save snapshot", type="primary", key=_KEY + "save")
     if not pressed:
         return
-    try:
-        made = save_current(corpus, text, str(what))
-    except WorkbenchError as exc:
-        st.html(cards.alert("Not saved", exc.message, exc.remedy))
-        return
-    st.html(cards.note(f"Saved {made.id}: {made.title}"))
+    with controls.faults("Not saved"):
+        answers = [one.result for one in search.find(corpus, state) if one.result is not None]
+        if not answers:
+            raise UsageError("No column has an answer to save", "Change the query or the settings on the Search page")
+        made = Snapshot.of(answers, note=text.strip(), by=resources.person())
+        made = made.redacted() if what == REDACTED else made.metadata_only() if what == METADATA else made
+        Library(corpus.path).keep(made)
+        st.html(cards.note(f"Saved {made.id}: {made.title}"))
 
 
 # --- open ---------------------------------------------------------------------------------------------------------------
@@ -108,16 +94,14 @@ def _upload(corpus: Corpus) -> Snapshot | None:
     file = st.file_uploader("Open a file", type=["snapshot"], key=_KEY + "file", max_upload_size=MOST_MB)
     if file is None:
         return None
-    try:
+    seen = None
+    with controls.faults(plain(file.name, 120)):
         loaded = Snapshot.load(file.getvalue())
         seen = allowed(loaded, corpus.principal, corpus.policy, today(corpus), own=True)
-    except SnapshotError as exc:
-        st.html(cards.alert(plain(file.name, 120), exc.message, exc.remedy))
-        return None
-    keep = st.button("Save it here", key=_KEY + "keep", help="Puts the file with the corpus, so that it has a link.")
-    if keep:
-        Library(corpus.path).keep(loaded)
-        st.html(cards.note(f"Saved {loaded.id}: {loaded.title}"))
+        help = "Puts the file with the corpus, so that it has a link."
+        if st.button("Save it here", key=_KEY + "keep", help=help):
+            Library(corpus.path).keep(loaded)
+            st.html(cards.note(f"Saved {loaded.id}: {loaded.title}"))
     return seen
 
 
@@ -162,12 +146,9 @@ def _facts(one: Snapshot) -> str:
 
 def _buttons(corpus: Corpus, one: Snapshot, known: dict[str, Snapshot]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        for label, made, ending, mime, key in (
-            ("Download HTML", one.html, "html", "text/html", "html"),
-            ("Download .snapshot", one.to_bytes, "snapshot", "application/zip", "file-out"),
-            ("Download CSV", functools.partial(forms.to_csv, one), "csv", "text/csv", "csv"),
-        ):
-            st.download_button(label, made, f"{one.id}.{ending}", mime, key=_KEY + key, on_click="ignore")
+        controls.download("Download HTML", one.html, f"{one.id}.html", _KEY + "html")
+        controls.download("Download .snapshot", one.to_bytes, f"{one.id}.snapshot", _KEY + "file-out")
+        controls.download("Download CSV", functools.partial(forms.to_csv, one), f"{one.id}.csv", _KEY + "csv")
         check = st.button(
             "Load its models and verify" if any(map(may_name, one.models)) else "Verify",
             key=_KEY + "verify",

@@ -7,7 +7,6 @@ source's scores, and what a threshold costs.
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -67,7 +66,8 @@ def draw(corpus: Corpus) -> None:
     if not name:
         return
     look_ahead = _form(corpus, name)
-    _sliders(corpus)
+    with st.sidebar:
+        sidebar.tuned(app_state.current().moved, app_state.current(), corpus)
     made = jobs.watch(JOB, _KEY)
     if isinstance(made, Sweep):
         _found(corpus, made)
@@ -82,23 +82,22 @@ def judgments_box(corpus: Corpus, page: str, judged: bool = True) -> str:
     sets = [name for name, (queries, judgments) in live.sets(corpus).items() if judgments or (queries and not judged)]
     files = auth.may_index()
     if not sets and not files and judged:
-        st.text("There are no judged query sets yet. Judge some results on the Judge page first.")
+        live.no_set("There are no judged query sets yet. Make one from your documents, or judge some results first.")
         return ""
     chosen, typed = st.columns([1, 2], vertical_alignment="bottom")
-    name, measure = live.chosen(corpus)
+    name = live.chosen(corpus)[0]
     at = sets.index(name) if name in sets else None
-    values = controls.bound(f"{page}.set", name if name in sets else None, lambda name: live.choose(name, measure))
+    values = controls.bound(f"{page}.set", name if name in sets else None, live.choose)
     help = "Queries judged on the Judge page, or made by `workbench judge make`."
     chosen.selectbox("Query set", sets, index=at, placeholder="none yet", help=help, **values)
     path = "" if name in live.sets(corpus) or name == live.OFF else name
     if files:
-        values = controls.bound(f"{page}.path", path, lambda path: live.choose(path.strip(), measure))
+        values = controls.bound(f"{page}.path", path, lambda path: live.choose(path.strip()))
         help, example = "Judgments on this machine.", "a BEIR folder, TREC qrels, CSV or JSONL"
         typed.text_input("or a path", path, placeholder=example, help=help, **values)
     name = name if name in sets else path
     if not name and judged:
-        st.text("Type the path of judgments, or make a query set from your own documents in a terminal:")
-        st.code(f"workbench judge make --corpus {shlex.quote(plain(str(resources.corpus_path()), 300))}", language=None)
+        live.no_set("Choose judged queries. There are none yet? Type the path of judgments, or make a query set.")
     return name
 
 
@@ -120,7 +119,8 @@ def _form(corpus: Corpus, name: str) -> Callable[[], object]:
         accept_new_options=True,
         format_func=title_of,
         key=_KEY + "fields",
-        help="Any setting of the plan; others by their dotted name (`fusion.k`). What a method does not read is not tried twice.",
+        help="Any setting of the plan; others by their dotted name (`fusion.k`). What a method does not read is not tried twice. "
+        "All others are as in the shared plan, which the bar shows.",
     )
     words = []
     for position, field in enumerate(fields):
@@ -141,7 +141,6 @@ def _form(corpus: Corpus, name: str) -> Callable[[], object]:
             return corpus.sweep(judged, space, measure, most if most > 1 else 0, **how)
 
         st.session_state[JOB] = jobs.Job(work)
-    _plan_text()
     return lambda: place.caption(_outlook(corpus, name, plan, words, str(search), int(trials)))
 
 
@@ -161,12 +160,6 @@ def _outlook(corpus: Corpus, name: str, plan: Plan, words: Sequence[str], search
 
     key = (corpus.engine.key, name, resources.judged_at(corpus), str(plan), tuple(words), search, trials)
     return cards.in_markdown(resources.once("outlook", key, found), 300)
-
-
-@controls.part("plan")
-def _plan_text() -> None:
-    plan = app_state.current().plan
-    st.caption(f"Everything else is as in the plan of the Search page: {visible(plain(str(plan), 300))}")
 
 
 # --- what was found -----------------------------------------------------------------------------------------------------
@@ -219,17 +212,15 @@ def _take(corpus: Corpus, made: Sweep, better: bool) -> None:
                 st.switch_page(app_state.page_of(""))
         elif made.best_index and st.button("Look at both on the Search page", key=_KEY + "both"):
             standings.show_both(made.baseline, made.best)
-        st.download_button("Download as YAML", made.to_yaml(), "plan.yaml", key=_KEY + "yaml", on_click="ignore")
-        st.download_button("Download as Python", made.to_python(), "plan.py", key=_KEY + "python", on_click="ignore")
+        controls.download("Download as YAML", made.to_yaml(), "plan.yaml", _KEY + "yaml")
+        controls.download("Download as Python", made.to_python(), "plan.py", _KEY + "python")
 
         by = resources.person()
 
         def report() -> str:
             return Snapshot.of(made, note=f"Tuning on {made.before.judgments.name}", corpus=corpus, by=by).html()
 
-        st.download_button(
-            "Download report (HTML)", report, "tuning.html", "text/html", key=_KEY + "html", on_click="ignore"
-        )
+        controls.download("Download report (HTML)", report, "tuning.html", _KEY + "html")
 
 
 def _named(changes: str) -> str:
@@ -259,15 +250,6 @@ def _curves(made: Sweep) -> None:
         other = st.selectbox("y axis", others, format_func=title_of, key=_KEY + "heat")
         heat = made.heat(field, other).rename({name: title_of(name) for name in (field, other)})
         controls.chart(heat_figure(heat, made.measure), _KEY + "heat.chart")
-
-
-# --- the sliders ----------------------------------------------------------------------------------------------------------
-
-
-def _sliders(corpus: Corpus) -> None:
-    state = app_state.current()
-    with st.sidebar:
-        sidebar.tuned(state.moved, state, corpus)
 
 
 # --- where to cut -----------------------------------------------------------------------------------------------------
@@ -341,9 +323,8 @@ def _distributions(made: Scores) -> None:
         _use(made.plan, {found.source: at})
     if found.distances and len(every) > 1:
         st.html(_threshold_table(made, every))
-        if st.button(
-            f"Use these {len(every)}", key=_SCORES_KEY + "use_all", help="Each source's own threshold, at once."
-        ):
+        help = "Each source's own threshold, at once."
+        if st.button(f"Use these {len(every)}", key=_SCORES_KEY + "use_all", help=help):
             _use(made.plan, every)
 
 
