@@ -172,6 +172,18 @@ def test_grep_reads_lines_and_whole_documents_alike(both):
         assert corpus.read_file("other/01.md").startswith("[ERROR: NOT_FOUND]")
 
 
+def test_documents_with_more_of_the_patterns_are_read_first_where_not_all_are(pairs, monkeypatch):
+    from workbench.store.milvus import read
+
+    here, there = pairs[ADMIN]
+    patterns = ["rain on the roof", "ACME-INV-49317", "number that nobody wrote"]
+    whole = here.grep(patterns)
+    monkeypatch.setattr(read, "_MOST_DOCUMENTS", 1)
+    cut = there.grep(patterns)
+    assert {passage.path for passage in cut} == {whole[0].path}
+    assert "ACME-INV-49317" in "".join(passage.text for passage in cut)
+
+
 def test_what_a_corpus_says_of_itself_is_the_same(both):
     here, there = (dict(corpus.info()) for corpus in both)
     assert {k: v for k, v in here.items() if k != "generation"} == {k: v for k, v in there.items() if k != "generation"}

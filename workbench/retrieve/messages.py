@@ -82,8 +82,11 @@ def warnings_for(result: SearchResult) -> tuple[str, ...]:
     rest, columns = " and ".join(retrieved.answers) or "nothing", outcome.candidates.columns
     lost = retrieved.unavailable
     said = [f"{u.source} could not run: {u.reason}. {u.remedy}. The result is from {rest}" for u in lost]
+    exact = "set vector.exact=yes for the exact order"
+    if plan["vector.exact"] == "yes":
+        exact = "among so many chunks this store has no exact order, so add a filter for one"
     said += [
-        f"{column.source} was answered by the approximate index; set vector.exact=yes for the exact order"
+        f"{column.source} was answered by the approximate index; {exact}"
         for column in columns
         if retrieved.answers[column.source].scored.approximate
     ]

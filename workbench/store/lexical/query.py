@@ -363,7 +363,7 @@ def _words_of(matchers: Sequence[Matcher], text: str) -> list[_Occurrence]:
     return found
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 16)
 def analysed(piece: str) -> tuple[int, frozenset[str], list[_Occurrence]]:
     """How many positions a piece takes, its terms, and its words relative to its start. Texts repeat their pieces, and most hold
     nothing that was asked for.

@@ -70,27 +70,27 @@ class Expressions:
         with self._lock:
             kept = self._kept.get((field, key)) if key else None
         if kept is None:
-            kept = _said(allowed, visible, codes(), field)
+            kept = _expression(allowed, visible, codes(), field)
             with self._lock:
                 self._kept[field, key] = kept
         return kept
 
 
-def _said(allowed: Bools, visible: Bools | None, codes: dict[str, NDArray[Any]], key: str) -> str:
-    """What is allowed, by codes as far as they say it, the rest by numbers."""
+def _expression(allowed: Bools, visible: Bools | None, codes: dict[str, NDArray[Any]], key: str) -> str:
+    """What is allowed, by codes as far as they cover it, the rest by numbers."""
     if not allowed.any():
         return f"{key} < 0"
-    said, left = [], np.ones(len(allowed), bool)
+    conditions, left = [], np.ones(len(allowed), bool)
     for name, column in codes.items():
         # A code of which something is allowed; those who may see it all is what `access` says of the visible.
         wanted = np.unique(column[visible if name == "access" and visible is not None else allowed])
         by_code = np.isin(column, wanted)
         if not by_code.all():
-            said.append(f"{name} in {wanted.tolist()}")
+            conditions.append(f"{name} in {wanted.tolist()}")
             left &= by_code
     if not np.array_equal(left, allowed):
-        said.append(_numbers(allowed, left, key))
-    return " and ".join(said)
+        conditions.append(_numbers(allowed, left, key))
+    return " and ".join(conditions)
 
 
 def _numbers(allowed: Bools, left: Bools, key: str) -> str:

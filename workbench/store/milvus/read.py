@@ -43,6 +43,7 @@ _OVERFETCH = 2
 _COUNTED = 2_000
 """Records whose texts are read to count those with a phrase or a prefix, the likeliest first."""
 
+_KEPT_COUNTS = 4_096
 _MOST_DOCUMENTS = 4_000
 """Documents whose lines are searched for one pattern."""
 
@@ -87,7 +88,7 @@ class MilvusTexts:
 
         Raises SourceUnavailable where they are too many to read and nothing in the patterns tells which.
         """
-        needs = [max(_SPECIAL.split(pattern.held), key=len) for pattern in patterns]
+        needs = list(dict.fromkeys(max(_SPECIAL.split(pattern.held), key=len) for pattern in patterns))
         allowed = np.arange(len(self)) if documents is None else documents
         complete = True
         if len(allowed) > _MOST_DOCUMENTS or (len(allowed) > 20 and all(needs)):
@@ -99,14 +100,21 @@ class MilvusTexts:
                 )
             mask = np.zeros(len(self), bool)
             mask[allowed] = True
-            scope = Scope(allowed_documents=None if documents is None else mask)
-            where = " or ".join(map(_holds, dict.fromkeys(needs)))
-            found, complete = self._remote.holding(
-                " and ".join(filter(None, (f"({where})", self.expressions.documents(scope))))
-            )
-            allowed = np.asarray(found, np.int64)
+            within = self.expressions.documents(Scope(allowed_documents=None if documents is None else mask))
+            allowed, complete = self._holding(needs, within)
+            if len(needs) > 1 and not (complete and len(allowed) <= _MOST_DOCUMENTS):
+                # A passage with more of the patterns ranks higher, so documents that may hold fewer are cut first.
+                found, all_of = zip(*(self._holding([need], within) for need in needs), strict=True)
+                allowed, held = np.unique(np.concatenate(found), return_counts=True)
+                allowed, complete = allowed[np.argsort(-held, kind="stable")], all(all_of)
         texts = self._remote.texts(allowed[:_MOST_DOCUMENTS].tolist())
         return LoadedText(texts, len(self), complete=complete and len(allowed) <= _MOST_DOCUMENTS)
+
+    def _holding(self, needs: Sequence[str], within: str) -> tuple[Ints, bool]:
+        """Documents of an expression that hold any of some texts, up; and whether these are all."""
+        where = " or ".join(map(_holds, needs))
+        found, complete = self._remote.holding(" and ".join(filter(None, (f"({where})", within))))
+        return np.array(found, np.int64), complete
 
     def containing(self, part: str) -> Ints:
         """Numbers of the records whose text holds `part`, any case, up; of the first `_MOST_DOCUMENTS` documents that may."""
@@ -131,11 +139,12 @@ class MilvusWords(LexicalIndex):
     def __init__(self, remote: Remote, records: StoredRecords, expressions: Expressions) -> None:
         super().__init__(records.connection)
         self._remote, self._records, self._expressions, self._masked = remote, records, expressions, False
+        self._counted: LRUCache[tuple[Matcher, str], int] = LRUCache(_KEPT_COUNTS)
 
     def shown_by(self, records: StoredRecords, made: Callable[[PostingsReader], PostingsReader]) -> LexicalIndex:
         _ = self.lengths
         other = copy.copy(self)
-        other._records, other._masked = records, True
+        other._records, other._masked, other._counted = records, True, LRUCache(_KEPT_COUNTS)
         return other
 
     def search(self, query: str, scope: Scope, depth: int, *, k1: float, b: float, operator: str) -> Scored:
@@ -242,8 +251,14 @@ class MilvusWords(LexicalIndex):
             if matcher.term is not None and not self._masked:
                 found[matcher] = int(known.get(matcher.term, 0))
             else:
-                numbers = self._candidates([(matcher, 1.0)], {matcher: 1}, seen, _COUNTED)
-                found[matcher] = len(self._posted([matcher], numbers)[matcher].records)
+                with self._lock:
+                    count = self._counted.get((matcher, codes))
+                if count is None:
+                    numbers = self._candidates([(matcher, 1.0)], {matcher: 1}, seen, _COUNTED)
+                    count = len(self._posted([matcher], numbers)[matcher].records)
+                    with self._lock:
+                        self._counted[matcher, codes] = count
+                found[matcher] = count
         return found
 
     def _codes(self, scope: Scope) -> str:

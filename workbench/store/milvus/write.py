@@ -146,10 +146,6 @@ def _upsert(remote: Remote, name: str, rows: Iterable[dict[str, Any]], size: Cal
         remote.call("upsert", name, batch)
 
 
-def _write_here(blocks: Iterable[Block], remote: Remote, mean_length: float) -> Iterator[Written]:
-    return (write_block(block, remote, mean_length) for block in blocks)
-
-
 # --- the whole generation ---------------------------------------------------------------------------------------------
 
 
@@ -176,7 +172,8 @@ def build_remote(
             _copy_tables(made, folder / WHOLE)
             made.execute("CREATE TEMP TABLE counted (term VARCHAR, access INTEGER, df INTEGER)")
             made.execute("CREATE TEMP TABLE met (word VARCHAR, term VARCHAR)")
-            for written in (writer or _write_here)(blocks, remote, sample):
+            done = writer(blocks, remote, sample) if writer else (write_block(b, remote, sample) for b in blocks)
+            for written in done:
                 lengths[written.first : written.first + len(written.lengths)] = written.lengths
                 _insert(made, "counted", [(*key, df) for key, df in written.frequencies.items()])
                 _insert(made, "met", list(written.words.items()))
