@@ -213,7 +213,9 @@ def read(o: Given) -> None:
 @click.command()
 @takes(
     argument("query", required=False),
-    option("--queries", type=options.FILE, help="Many queries: one a line, or JSON lines with text and keywords."),
+    option(
+        "--queries", type=options.FILE, help="Many queries: one a line, or CSV or JSON lines with text and keywords."
+    ),
     *options.PLANS,
     options.KEYWORDS,
     options.FILTER,
