@@ -46,13 +46,9 @@ def rows_frame(rows: Sequence[Row]) -> polars.DataFrame:
     """One row a document: path, title, type, collections, chunks, characters, modified (UTC), place."""
     import polars as pl
 
-    schema: dict[str, Any] = {
-        "path": pl.String,
-        "title": pl.String,
-        "type": pl.String,
-        "collections": pl.List(pl.String),
-    }
-    schema |= {"chunks": pl.Int64, "characters": pl.Int64, "modified": pl.Datetime("us", "UTC"), "place": pl.String}
+    texts = dict.fromkeys(("path", "title", "type"), pl.String)
+    schema: dict[str, Any] = {**texts, "collections": pl.List(pl.String), "chunks": pl.Int64, "characters": pl.Int64}
+    schema |= {"modified": pl.Datetime("us", "UTC"), "place": pl.String}
     return pl.DataFrame([[getattr(row, name) for name in schema] for row in rows], schema=schema, orient="row")
 
 

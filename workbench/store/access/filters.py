@@ -525,7 +525,7 @@ def glob_pattern(glob: str) -> str:
     while at < len(glob):
         match = _GLOB.match(glob, at)
         kind = match.lastgroup if match else None
-        if match and kind == "group" and not _runs_upwards(match["inside"]):
+        if match and any(low > high for low, high in re.findall(r"(?s)(.)-(.)", match["inside"] or "")):
             match = None  # `[z-a]` is not a group but these five characters
         if match is None:
             out.append(re.escape(glob[at]))
@@ -536,7 +536,3 @@ def glob_pattern(glob: str) -> str:
             out.append(_GLOB_PATTERNS[str(kind)])
         at = match.end() if match else at + 1
     return "".join(out)
-
-
-def _runs_upwards(group: str) -> bool:
-    return all(low <= high for low, high in re.findall(r"(?s)(.)-(.)", group))

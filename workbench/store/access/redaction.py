@@ -53,7 +53,7 @@ from workbench.store.access import filters
 from workbench.store.access.visibility import MASK, Policy, holds_one
 from workbench.store.grep.pattern import GrepPattern, Search, compile_re2, matcher, matches, read_regex
 from workbench.store.grep.search import MappedGrep
-from workbench.store.lexical.query import Matcher, occurrences
+from workbench.store.lexical.query import Matcher, occurrences_of
 from workbench.store.lexical.search import Postings, PostingsReader
 from workbench.store.lexical.tokens import MARKS
 from workbench.store.records import StoredRecords, frozen
@@ -429,7 +429,7 @@ class ShownPostings(PostingsReader):
                 same = (text, context) == (chunk.text, chunk.context)
                 self._plain[row.number] = same
                 if not same:
-                    tfs[place] = occurrences(matcher, f"{context}\n{text}")
+                    (tfs[place],) = occurrences_of([matcher], f"{context}\n{text}")
         return Postings(found.records[tfs > 0], tfs[tfs > 0])
 
 

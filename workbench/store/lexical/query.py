@@ -331,11 +331,6 @@ def highlight(query: ParsedQuery, text: str) -> tuple[Span, ...]:
     return tuple(Span(start, end) for start, end in joined(spans))
 
 
-def occurrences(matcher: Matcher, text: str) -> int:
-    """How often a matcher occurs in a text, as the index counts it."""
-    return occurrences_of([matcher], text)[0]
-
-
 def occurrences_of(matchers: Sequence[Matcher], text: str) -> list[int]:
     """How often each matcher occurs in a text, as the index counts it."""
     words = _words_of(matchers, text)
