@@ -335,7 +335,7 @@ class Corpus:
 
     @property
     def judging(self) -> Judging:
-        """Query sets and judgments as they stand in the generation of now (`judgments.log`): take it anew each time."""
+        """Query sets and judgments as they are in the generation of now (`judgments.log`): take it again each time."""
         from workbench.judgments.judging import Judging
         from workbench.saved.database import Database
 
@@ -452,7 +452,7 @@ class Corpus:
         return Comparison(query, tuple(map(str, values)), tuple(found))
 
     def explain(self, result: SearchResult, target: str | Hit, *, every: bool = False) -> Explanation:
-        """Where a document stands in each source, the step that dropped it, and the setting that would bring it in.
+        """Where a document is in each source, the step that dropped it, and the setting that would bring it in.
 
         Args:
             result: A result of this corpus.
@@ -587,7 +587,7 @@ class Corpus:
         """Several plans on the same judged queries: measures and latency with intervals, and verdicts against one of them.
 
         Figures are those of `evaluate`, in a fraction of its time: a query is retrieved once for all plans. Latencies are of
-        whole searches of some of the queries, each embedded anew.
+        whole searches of some of the queries, each embedded again.
 
         Args:
             judgments: As `evaluate` takes them; `queries_only` of `workbench.evaluate.leaderboard` compares lists alone.

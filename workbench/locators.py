@@ -4,7 +4,7 @@ A text file is cited by its lines and a PDF by its page. A row of a sheet, a sli
 a moment of a film is named by a *locator*, a short list of `key=value` pairs joined by `&`, outermost first, written as the
 fragment of an address is: `sheet=Sales&row=12`, `slide=3`, `cell=4&output=1`. A document carries its places in the order of
 its text; each holds up to the next one. A passage that spans several of them is cited by a range: of numbers where only the
-last key differs, `sheet=Sales&row=12-18`, else of two places, `paragraph=12..table=2&row=3`. A range holds all that stands
+last key differs, `sheet=Sales&row=12-18`, else of two places, `paragraph=12..table=2&row=3`. A range holds all that is
 between its ends in the order of the document, also places of another kind.
 
 A page of HTML and a file of XML have lines, but their text as it is shown has others: they are cited by those of the file,

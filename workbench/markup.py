@@ -60,7 +60,7 @@ _FORMULA_RE = re.compile(_FORMULA)
 
 
 def cell(text: str) -> str:
-    """Text for a CSV cell: an apostrophe stands before what a spreadsheet would run as a formula."""
+    """Text for a CSV cell: an apostrophe is before what a spreadsheet would run as a formula."""
     return "'" + text if _FORMULA_RE.match(text) else text
 
 

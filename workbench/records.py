@@ -143,7 +143,7 @@ class Document:
         sha256: Hex digest of the original's bytes (of the record's canonical JSON for JSONL).
         metadata: Everything else from front matter or the record: JSON values only.
         page_starts: Character offset of each page's first character; empty if the format has no pages.
-        places: Where the text stands in a file that is not cited by its lines, in order; see `places`.
+        places: Where the text is in a file that is not cited by its lines, in order; see `places`.
     """
 
     document_id: str
@@ -181,7 +181,7 @@ class Chunk:
         context: Words put before the text when it is embedded and when its words are counted (title and section where the
             text lacks them); never shown as the chunk's text.
         tokens: Length of context and text in the encoder's tokens.
-        locator: Where it stands in the original (`sheet=Sales&row=12-18`, `page=3`), or "" for a file that is cited by its
+        locator: Where it is in the original (`sheet=Sales&row=12-18`, `page=3`), or "" for a file that is cited by its
             lines.
     """
 
@@ -238,7 +238,7 @@ class Progress:
 
 
 ProgressCallback = Callable[[Progress], None]
-"""Who is told of long work; called in the thread that asked for it."""
+"""Who hears of long work; called in the thread that asked for it."""
 
 
 # --- encoders -------------------------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ class Passage:
 
 
 FEEDBACK = "feedback"
-"""What a plan's feedback added to a score: it stands beside the sources wherever contributions do."""
+"""What a plan's feedback added to a score: it is beside the sources wherever contributions do."""
 
 
 def by_chunk(start_line: int) -> str:
@@ -396,7 +396,7 @@ class Hit:
         matches: Character spans in `text` that the query's words or patterns match.
         distance: Distance in the plan's metric, where a vector source retrieved it.
         added: True for rows that the page organisation added; they carry no rank (0) and no contribution.
-        locator: Where it stands in the original (`slide=3`, `page=3`), or "" for a file that is cited by its lines.
+        locator: Where it is in the original (`slide=3`, `page=3`), or "" for a file that is cited by its lines.
         copies: Other paths of the same text: those of the document, where files with the same bytes were indexed once, then
             those of documents that were found too and left out by `dedupe`, best first.
     """

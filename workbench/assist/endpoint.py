@@ -6,14 +6,14 @@ sent.
 
 The time-out is one for the whole call, retry included. A client's own time-out starts again with each byte, so a server
 that trickles would hold a search for as long as it likes. So the call runs in an event loop on a thread of its own, where it
-can be cancelled wherever it stands; the caller waits a little longer than the time-out and no more, even if the thread is
+can be cancelled wherever it is; the caller waits a little longer than the time-out and no more, even if the thread is
 stuck where nothing cancels it (a name lookup). There is one retry, by the client, after a fault that may pass (no
 connection, 408, 409, 429, 5xx), as late as the server asks.
 
 What is asked of a chat model, and how its answer is read: pure text in and out.
 
 Passages and queries are data. They travel as one JSON object in a message of their own, where no text can end its string and
-pass for an instruction; the instructions say that whatever stands in them is to be judged and not obeyed; and an answer
+pass for an instruction; the instructions say that whatever is in them is to be judged and not obeyed; and an answer
 counts only if it is scores for exactly the numbers that were given. So the worst that a hostile passage can do is to
 raise its own score.
 """
@@ -162,17 +162,17 @@ class Endpoint:
         status = int(exc.status_code)
         if status in {401, 403}:
             return AssistError(f"The endpoint {self.where} refused the key ({status})", "Check endpoint_key")
-        said = self._clean(str(exc.message))
+        text = self._clean(str(exc.message))
         remedy = "Try again later, or choose another model"
         if status < 400:
-            said, remedy = "it is somewhere else", "Set endpoint_url to where the server really is"
+            text, remedy = "it is somewhere else", "Set endpoint_url to where the server really is"
         elif status == 404:
             remedy = f"Check endpoint_url and that the endpoint has a model {self.model!r}"
         elif status == 429:
             remedy = "Wait a little, or raise the limit with whoever runs the endpoint"
         elif status < 500:
             remedy = "Check the model's name, or choose another model"
-        return AssistError(f"The endpoint {self.where} answered {status}: {said}", remedy)
+        return AssistError(f"The endpoint {self.where} answered {status}: {text}", remedy)
 
     def _clean(self, text: str) -> str:
         """A foreign message fit to show: one short line without the key."""

@@ -48,7 +48,7 @@ class Reranker(Protocol):
 
 
 class Rewriter(Protocol):
-    """Writes a query anew. Safe from several threads."""
+    """Writes a query again. Safe from several threads."""
 
     @property
     def name(self) -> str:

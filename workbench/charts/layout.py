@@ -1,7 +1,7 @@
 """What all figures share: colours, a small transparent layout that fits both themes, and names cut to fit.
 
 The colours are those of Okabe and Ito, "Color Universal Design" (2008), which people with any colour vision can tell apart. A
-colour never stands alone: every place that uses one also writes the name. Sources of one family (`vector@notes`,
+colour never is alone: every place that uses one also writes the name. Sources of one family (`vector@notes`,
 `vector:other`) share a hue and differ in lightness.
 """
 

@@ -198,8 +198,8 @@ def _bumps(
 
     def hover(row: int, column: int) -> list[str]:
         rank, score = rows[row][column], scores[row][column] if scores else None
-        said = [ABSENT if rank is None else f"rank {rank:,}", names[row]]
-        return [*said, "" if score is None else f", score {score:.4g}", f"<br>{where[row]}" if where else ""]
+        about = [ABSENT if rank is None else f"rank {rank:,}", names[row]]
+        return [*about, "" if score is None else f", score {score:.4g}", f"<br>{where[row]}" if where else ""]
 
     known = [rank for row in rows for rank in row if rank is not None]
     even, deepest = max(len(rows), 5), max(known, default=1)
@@ -435,7 +435,7 @@ def plane_figure(
     only the methods of `ADDITIVE` have one. `target` is marked where both sources have a score of it.
 
     What is beyond the line is in the result, as far as these two sources decide. Results are filled and large, others open; a
-    judged one (`grades`: chunk id -> grade) has its grade's shape and a rim. An adapted similarity stands in the cosine's place.
+    judged one (`grades`: chunk id -> grade) has its grade's shape and a rim. An adapted similarity is in the cosine's place.
     """
     rows, judged = fused.rows[:PLANE_POINTS], grades or {}
     x, y = (_raw(c)[rows] for c in scores)
@@ -497,12 +497,12 @@ def funnel_figure(steps: Sequence[Step], *, target: tuple[str, int] | None = Non
     drawn = row_figure([entered, left], len(steps), height, along, mode="overlay")
     if target is not None and steps:
         name, dropped = target
-        said = f"{TARGET_MARK}{name_of(name, 30)} " + ("is dropped here" if dropped >= 0 else "passes all steps")
+        message = f"{TARGET_MARK}{name_of(name, 30)} " + ("is dropped here" if dropped >= 0 else "passes all steps")
         place: dict[str, Any] = {"x": 1, "xref": "paper", "xanchor": "right", "showarrow": False, "y": names[dropped]}
         if dropped < 0:
             place |= {"y": 1, "yref": "paper", "yanchor": "bottom"}
             drawn.update_layout(margin_t=28)
-        drawn.add_annotation(text=said, font={"color": CUT}, **place)
+        drawn.add_annotation(text=message, font={"color": CUT}, **place)
     return drawn
 
 
@@ -547,12 +547,12 @@ def upset_figure(lists: Mapping[str, Sequence[str]], *, most: int = 15, height: 
     traces = [bars]
     for name in reversed(names):
         colours = [source_colour(name.lower()) if name in group else faint(GREY, 0.25) for group, _ in groups]
-        said = {
+        look = {
             "customdata": hover,
             "hovertemplate": "%{customdata}<extra></extra>",
             "marker": {"size": 11, "color": colours},
         }
-        traces.append(dots(at, [name_of(name, 20)] * len(groups), **said))
+        traces.append(dots(at, [name_of(name, 20)] * len(groups), **look))
     below = 22 * len(names) + 20
     tall = height or below + 130
     across = {"visible": False, "fixedrange": True, "range": [-0.6, max(len(groups), 4) - 0.4]}

@@ -147,7 +147,7 @@ def forest_figure(differences: Sequence[tuple[str, Any]], measure: str, baseline
     """Plans against a baseline (names and `Difference`s), the first on top: the mean difference with its 95 % interval, and the
     line of no difference. What is better is green, worse vermilion, not to be told grey.
     """
-    said = "%{customdata[3]}: %{customdata[1]:.4f}<br>%{x:+.4f} (%{customdata[0]}), p %{customdata[2]}<extra></extra>"
+    hover = "%{customdata[3]}: %{customdata[1]:.4f}<br>%{x:+.4f} (%{customdata[0]}), p %{customdata[2]}<extra></extra>"
     traces = []
     for word, colour in (("better", GREEN), ("worse", VERMILION), ("no difference shown", GREY)):
         own = [(str(n), d) for n, (_, d) in enumerate(differences) if _word(d) == word]
@@ -168,7 +168,7 @@ def forest_figure(differences: Sequence[tuple[str, Any]], measure: str, baseline
                 marker={"color": colour, "size": 10},
                 error_x=bars,
                 customdata=shown,
-                hovertemplate=said,
+                hovertemplate=hover,
             )
         )
     along = {"title": {"text": f"{name_of(measure)} minus that of {name_of(baseline)}"}, "zeroline": False}
@@ -191,14 +191,14 @@ def history_figure(frame: pl.DataFrame, measure: str, *, height: int = 320) -> A
     traces = []
     for n, (plan, filters) in enumerate(dict.fromkeys(zip(frame["plan"], frame["filters"], strict=True))):
         own = frame.filter(plan=plan, filters=filters).tail(MOST_POINTS)
-        said = list(zip(own["generation"], own["kind"], own["low"], own["high"], own["queries"], strict=True))
+        customdata = list(zip(own["generation"], own["kind"], own["low"], own["high"], own["queries"], strict=True))
         look: dict[str, Any] = {
             "mode": "lines+markers",
             "line": {"color": colours[n % len(colours)]},
             "showlegend": True,
         }
         hover = "%{y:.4f} (%{customdata[2]:.3f} to %{customdata[3]:.3f}) on %{customdata[4]} queries<br>%{x}, %{customdata[1]}, "
-        look |= {"customdata": said, "hovertemplate": f"{hover}generation %{{customdata[0]}}<extra></extra>"}
+        look |= {"customdata": customdata, "hovertemplate": f"{hover}generation %{{customdata[0]}}<extra></extra>"}
         name = name_of(plan + (f" where {filters}" if filters else ""))
         traces.append(dots([at.isoformat() for at in own["at"]], own["mean"].to_list(), name=name, **look))
     pairs = zip(frame["at"], frame["generation"], frame["generation"].shift(1), strict=True)

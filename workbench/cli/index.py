@@ -181,14 +181,14 @@ def _document_line(row: Mapping[str, Any]) -> str:
 def _job_line(job: Mapping[str, Any]) -> str:
     """A job in one line: number, state, when, what, and what came of it."""
     at = job["ended"] or job["started"] or job["queued"]
-    said = f"{job['number']}. {job['state']} {at:%Y-%m-%d %H:%M:%S} UTC, {job['kind']} {' '.join(job['paths'])}"
+    text = f"{job['number']}. {job['state']} {at:%Y-%m-%d %H:%M:%S} UTC, {job['kind']} {' '.join(job['paths'])}"
     if job["found"] is not None:
         parts = ("indexed", "unchanged", "skipped", "failed", "removed")
         counts = ", ".join(f"{job[name]:,} {name}" for name in parts if job[name])
-        said += f": {counted(job['found'], 'file')}{': ' if counts else ''}{counts}; {_counts(job)}"
+        text += f": {counted(job['found'], 'file')}{': ' if counts else ''}{counts}; {_counts(job)}"
     if job["reason"]:
-        said += f": {job['reason']}" + (f". {job['remedy']}" if job["remedy"] else "")
-    return said
+        text += f": {job['reason']}" + (f". {job['remedy']}" if job["remedy"] else "")
+    return text
 
 
 def _counts(row: Mapping[str, Any]) -> str:
@@ -334,8 +334,8 @@ def _check_words(o: Given) -> int:
         unread = [asdict(item) for item in found if isinstance(item, census.Unread)]
         output.print_json({"programs": there, "compared": [asdict(item) for item in compared], "not_compared": unread})
         return len(differ)
-    said = f"{counted(len(compared), 'file')} compared by {', '.join(there)}: {len(differ):,} differ by more than"
-    line(f"{said} {census.ALLOWED:.0%} of their words, {len(found) - len(compared):,} could not be compared")
+    text = f"{counted(len(compared), 'file')} compared by {', '.join(there)}: {len(differ):,} differ by more than"
+    line(f"{text} {census.ALLOWED:.0%} of their words, {len(found) - len(compared):,} could not be compared")
     return len(differ)
 
 
@@ -389,19 +389,19 @@ def rollback(o: Given) -> None:
     generations.current(path)
     if sum(value is not None for value in (o.name, o.keep, o.forget)) > 1:
         raise click.UsageError("Name one of NAME, --keep and --forget")
-    said = ""
+    text = ""
     if o.forget is not None:
         generations.state(path, o.forget)
         (generations.Layout(path).states / o.forget).unlink(missing_ok=True)
-        said = f"The state {o.forget} is forgotten"
+        text = f"The state {o.forget} is forgotten"
     elif o.keep is not None:
-        said = f"Generation {generations.keep_state(path, o.keep)} is kept as {o.keep}"
+        text = f"Generation {generations.keep_state(path, o.keep)} is kept as {o.keep}"
     elif o.name is not None:
         kept = generations.state(path, o.name)
         now = go_back(path, o.name)
-        said = f"The corpus answers from the state {o.name} (generation {kept}) now, as generation {now}"
+        text = f"The corpus answers from the state {o.name} (generation {kept}) now, as generation {now}"
     known = generations.states(path)
     nothing = "No state is kept. Keep the corpus as it is now with: workbench rollback --keep NAME"
     listed = "\n".join(f"{state}\t{generation}" for state, generation in known.items())
-    output.show(o.as_json, {"generation": generations.current(path), "states": known}, said or listed or nothing)
-    raise SystemExit(0 if known or said else 1)
+    output.show(o.as_json, {"generation": generations.current(path), "states": known}, text or listed or nothing)
+    raise SystemExit(0 if known or text else 1)

@@ -158,8 +158,8 @@ def _print_explanation(found: Explanation, costs: Sequence[Difference | None]) -
         rows = [[*(getattr(w, n) for n in names), f"{w.share:.0%}"] for w in standing.words]
         out.print(output.table((*names, "share"), rows, title, right=(*names[2:], "share")))
     for way, cost in zip(found.ways, costs, strict=True):
-        said = "" if cost is None else f" {cost.measure} {cost.first_mean:.3f} to {cost.second_mean:.3f}: {cost.brief}."
-        out.print(Text(f"{way.remedy} (verified: it is then result {way.rank}).{said}"))
+        text = "" if cost is None else f" {cost.measure} {cost.first_mean:.3f} to {cost.second_mean:.3f}: {cost.brief}."
+        out.print(Text(f"{way.remedy} (verified: it is then result {way.rank}).{text}"))
     if found.remedy and not found.ways:
         out.print(Text(f"{found.remedy}."))
 

@@ -322,7 +322,7 @@ def _examine_model() -> list[Finding]:
     weights = f"sha256 {identity.digest[:16]}, {identity.dim} dimensions, {identity.max_tokens} tokens"
     runtime = f"{identity.runtime}; loaded in {loaded:.1f} s, first query {asked:.0f} ms"
     rows = (("name", identity.name), ("weights", weights), ("runtime", runtime))
-    found = [Finding("model", name, "ok", said) for name, said in rows]
+    found = [Finding("model", name, "ok", text) for name, text in rows]
     return found + [Finding("model", "", "note", note) for note in encoder.notes]
 
 
@@ -359,10 +359,10 @@ def _repair(path: Path) -> list[Finding]:
     from workbench.indexing.repair import repair
     from workbench.saved.database import repair_database
 
-    found = [Finding("repair", "desk", "done", said) for said in repair_database(path)]
+    found = [Finding("repair", "desk", "done", text) for text in repair_database(path)]
     done, left = repair(path)
-    found += [Finding("repair", "corpus", "done", said) for said in done]
-    found += [Finding("repair", "corpus", "fault", said) for said in left]
+    found += [Finding("repair", "corpus", "done", text) for text in done]
+    found += [Finding("repair", "corpus", "fault", text) for text in left]
     return found or [Finding("repair", "", "ok", "nothing is damaged")]
 
 

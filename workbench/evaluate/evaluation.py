@@ -171,30 +171,30 @@ def _coverage(run: Run, judgments: Judgments) -> Coverage:
 
 
 def _warnings(run: Run, judgments: Judgments, measures: tuple[str, ...], coverage: Coverage) -> list[str]:
-    said = []
+    lines = []
     total = len(judgments)
     if coverage.empty:
-        said.append(f"{coverage.empty} of {total} judged queries returned nothing and count 0")
+        lines.append(f"{coverage.empty} of {total} judged queries returned nothing and count 0")
     if coverage.judged < LOW_COVERAGE:
-        said.append(
+        lines.append(
             f"Only {coverage.judged:.0%} of the first {COVERAGE_DEPTH} documents are judged; the others count as not "
             "relevant, so figures may be too low: compare plans by them, and judge more before trusting a close call"
         )
     if judgments.without_relevant:
-        said.append(
+        lines.append(
             f"{len(judgments.without_relevant)} of {total} judged queries have no relevant document and count 0"
         )
     skipped = [i for i in judgments.topics if i not in judgments.qrels]
     if skipped:
-        said.append(f"{len(skipped)} queries have no judgments and were left out")
+        lines.append(f"{len(skipped)} queries have no judgments and were left out")
     retrieved = {key for keys in run.rankings.values() for key in keys}
     if retrieved and not retrieved & judgments.document_keys:
-        said.append("No retrieved document is named in the judgments: do they belong to this corpus?")
+        lines.append("No retrieved document is named in the judgments: do they belong to this corpus?")
     short = [m for m in measures if "@" in m and run.cut_at is not None and run.depth < needed_depth([m])]
     if short:
-        said.append(
+        lines.append(
             f"Answers end at {run.cut_at} hits, which hold at most {run.depth} documents: "
             f"{', '.join(short)} cannot see more; raise the limit or the plan's depth to change that"
         )
-    said.extend(judgments.notes)
-    return said
+    lines.extend(judgments.notes)
+    return lines

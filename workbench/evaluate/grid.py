@@ -159,10 +159,10 @@ class Space:
 
     def idle(self) -> tuple[str, ...]:
         """The fields that do nothing in any combination, in words with the remedy."""
-        return tuple(said for field in self.fields if field != PRESET and (said := self._idle(field)))
+        return tuple(text for field in self.fields if field != PRESET and (text := self._idle(field)))
 
     def _idle(self, field: str) -> str:
-        said = ""
+        text = ""
         deciding = [f for f in self.fields if f in (*DECIDING, PRESET)]
         for values in itertools.product(*(self.listed(f) for f in deciding)):
             combination = dict(zip(deciding, values, strict=True))
@@ -173,8 +173,8 @@ class Space:
                 continue
             if not (why := without_effect(plan, field)):
                 return ""
-            said = said or why
-        return said
+            text = text or why
+        return text
 
 
 def read_space(base: Plan | str, words: Sequence[str]) -> Space:

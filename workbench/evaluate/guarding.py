@@ -1,7 +1,7 @@
 """A check for a team's CI: is a plan still as good as it was?
 
 A baseline is a small JSON file: the plan, and of every query its figures and a digest of its judgments. A later run is compared
-query by query, so a drop is told from noise by the paired test, and the queries that fell are named. A query whose judgments
+query by query, so the paired test separates a drop from noise, and the queries that fell are named. A query whose judgments
 are others now, such as those of a document that was removed or edited, is named and not compared. Minimum figures are the
 other way: a mean below one fails, whatever it was before.
 """
@@ -170,9 +170,9 @@ def read_baseline(path: Path) -> Baseline:
         ):
             raise ValueError("it lacks a figure of a query")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
-        said = f"it lacks {exc}" if isinstance(exc, KeyError) else getattr(exc, "strerror", None) or str(exc)
-        said = exc.message if isinstance(exc, WorkbenchError) else said
+        text = f"it lacks {exc}" if isinstance(exc, KeyError) else getattr(exc, "strerror", None) or str(exc)
+        text = exc.message if isinstance(exc, WorkbenchError) else text
         raise UsageError(
-            f"The baseline {path} cannot be read: {said}", "Make one with: workbench check JUDGMENTS --save FILE"
+            f"The baseline {path} cannot be read: {text}", "Make one with: workbench check JUDGMENTS --save FILE"
         ) from exc
     return Baseline(path, plan, measures, queries, str(data["judgments"]), judged)

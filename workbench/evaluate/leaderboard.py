@@ -1,6 +1,6 @@
 """Several plans on the same queries: measures with intervals, latency, and verdicts against one of them, the baseline.
 
-A leaderboard is made of evaluations, so plans, modes, corpora with other chunks and runs of other programs stand in one table.
+A leaderboard is made of evaluations, so plans, modes, corpora with other chunks and runs of other programs are in one table.
 Each plan's queries are paired with the baseline's (`statistics`), and p is corrected for the number of plans (Holm), so that
 the best of twenty is not called better because it was lucky. Queries without judgments compare lists alone.
 """

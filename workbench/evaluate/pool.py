@@ -61,8 +61,8 @@ class Pooled:
         single: The key of each row, "" for the query's own document; None where some row has several.
         targets: int64 (t,), the first row of each judged key that was retrieved.
         grades: int64 (t,), aligned.
-        twice: Some text stands in more than one row.
-        shared: Some text stands in rows of several keys of which one is judged or left out: which one counts depends on
+        twice: Some text is in more than one row.
+        shared: Some text is in rows of several keys of which one is judged or left out: which one counts depends on
             dedupe.
         merged: Keys are not the documents one to one.
     """
@@ -247,11 +247,11 @@ class Pool:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What could not be asked, with the number of queries."""
-        said = [f"{count} queries went without {s}: {why}" for s, (count, why) in sorted(self.unavailable.items())]
+        lines = [f"{count} queries went without {s}: {why}" for s, (count, why) in sorted(self.unavailable.items())]
         if self.failures:
             query_id, reason = next(iter(self.failures.items()))
-            said.append(f"{len(self.failures)} queries could not be run and count 0: {query_id} ({reason})")
-        return tuple(said)
+            lines.append(f"{len(self.failures)} queries could not be run and count 0: {query_id} ({reason})")
+        return tuple(lines)
 
 
 def _shared(texts: Ints, keys: Sequence[tuple[str, ...]], judged: set[str]) -> bool:

@@ -5,10 +5,10 @@ best chunk, so that a figure does not depend on how documents were cut. Judgment
 or the part of a record's path after `#`; whichever of a hit's names the judgments use is its key.
 
 Where passages were judged, a chunk stands for every judged passage that it has (`inherits`), and each passage counts once, at
-the rank of the first chunk that has it. A chunk whose passages all counted before takes no place; one that has none stands
-for itself, not judged. So finer or coarser chunks change ranks, not what can be found.
+the rank of the first chunk that has it. A chunk whose passages all counted before takes no place; one that has none counts as
+itself, not judged. So finer or coarser chunks change ranks, not what can be found.
 
-A hit stands also for what was judged of others with the same text, which dedupe removed for it (`with_alike`): whoever reads it
+A hit also counts for what was judged of others with the same text, which dedupe removed for it (`with_alike`): whoever reads it
 has read them.
 
 Where queries are documents of the collection, as in BEIR's ArguAna, each finds itself: `as_indexed` decides whether a query's

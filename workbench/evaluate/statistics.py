@@ -44,7 +44,7 @@ def bootstrap_interval(values: Floats, *, resamples: int = RESAMPLES, seed: int 
         values: float64 (n,), one value a query.
 
     Returns:
-        Lower and upper end; both NaN for fewer than two values, of which no spread can be told.
+        Lower and upper end; both NaN for fewer than two values, of which no spread can be estimated.
     """
     n = len(values)
     if n < 2:
@@ -60,7 +60,7 @@ def bootstrap_interval(values: Floats, *, resamples: int = RESAMPLES, seed: int 
 
 
 def known(low: float, high: float) -> tuple[float | None, float | None]:
-    """The ends of an interval for a table; None where no spread can be told."""
+    """The ends of an interval for a table; None where no spread can be estimated."""
     return (None, None) if math.isnan(low) else (low, high)
 
 
@@ -70,7 +70,7 @@ def finite(value: float | None) -> float | None:
 
 
 def significant(p: float, low: float | None, high: float | None) -> bool:
-    """Whether p is below 0.05 and the interval (None or NaN: no spread can be told) leaves out 0."""
+    """Whether p is below 0.05 and the interval (None or NaN: no spread can be estimated) leaves out 0."""
     return p < SIGNIFICANT and low is not None and high is not None and (low > 0 or high < 0)
 
 
@@ -143,15 +143,15 @@ class Difference:
         interval = f"95 % interval {self.low:+.3f} to {self.high:+.3f}" if not math.isnan(self.low) else "no interval"
         if self.significant:
             word = "better" if self.difference > 0 else "worse"
-            said = f"{self.second} is {word} than {self.first}: {self.measure} {self.difference:+.3f} ({interval}; {counts})."
+            text = f"{self.second} is {word} than {self.first}: {self.measure} {self.difference:+.3f} ({interval}; {counts})."
         else:
-            said = (
+            text = (
                 f"No difference shown between {self.second} and {self.first}: {self.measure} {self.difference:+.3f} "
                 f"({interval}; {counts})."
             )
         if self.queries < FEW_QUERIES:
-            said += f" {self.queries} queries are too few to tell much."
-        return said
+            text += f" {self.queries} queries are too few to tell much."
+        return text
 
 
 def paired_difference(
@@ -273,7 +273,7 @@ def nested(values: Floats, fold_of: Ints) -> Choice:
 def choice_means(
     values: Floats, choice: Choice, against: Floats, *, resamples: int | None = None, seed: int = 0
 ) -> Floats:
-    """Bootstrap samples of the held-out mean less that of some fixed figures, with the choice made anew in every sample.
+    """Bootstrap samples of the held-out mean less that of some fixed figures, with the choice made again in every sample.
 
     Queries are drawn from all of them and stay in their folds (a query on both sides of a fold would be no longer held out).
     Drawn fold by fold they would vary too little: in folds of one query not at all. The plans are chosen as `nested` chooses,

@@ -4,7 +4,7 @@ Candidates are retrieved once a query and fused again for every plan (`score`), 
 ties included, are those that `Corpus.evaluate` gives for each plan alone. Some queries go at a time and their candidates are
 let go, so memory does not grow with the queries, and a run that is stopped has all plans' figures on those that were done.
 
-Two figures of the best plan are told apart: the mean on the queries that chose it, and the held-out one. Only the second is
+Two figures of the best plan are distinguished: the mean on the queries that chose it, and the held-out one. Only the second is
 what to expect of new queries, so only it is called the result.
 """
 
@@ -230,10 +230,10 @@ class Sweep:
         if self.best_index == 0 and self.choice is not None and set(self.choice.chosen) == {0}:
             return f"No plan of {len(self.plans):,} is better than {self.baseline} by {self.measure}; keep it."
         figures = f"{self.measure} {d.second_mean:.3f} against {d.first_mean:.3f} for {self.baseline}, {self.how}"
-        said = f"Tuned: {figures}: {d.brief}."
+        text = f"Tuned: {figures}: {d.brief}."
         if not d.significant:
-            said += f" Nothing speaks for leaving {self.baseline}."
-        return said
+            text += f" Nothing speaks for leaving {self.baseline}."
+        return text
 
     @property
     def agreement(self) -> str:

@@ -4,7 +4,7 @@ Cohen's kappa (Cohen 1960) compares two judges on the items that both graded; wi
 grade counts less than one of three, which suits grades that have an order. Fleiss' kappa (Fleiss 1971) is for more judges;
 items need not all have the same number of them: each item's agreement is over its own pairs of judges. Kappa is 1
 for full agreement, 0 for what chance gives, and NaN where chance agreement is certain (everybody used one grade only):
-nothing can be told from that.
+nothing can be concluded from that.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Agreement:
         who = " and ".join(self.judges) if len(self.judges) == 2 else f"{len(self.judges)} judges"
         if not self.items:
             return f"{who} have graded nothing in common"
-        said = f"{who} agree on {self.observed:.0%} of {counted(self.items, 'passage')}"
+        text = f"{who} agree on {self.observed:.0%} of {counted(self.items, 'passage')}"
         if math.isnan(self.kappa):
-            return f"{said}; kappa is not defined, since only one grade was used"
+            return f"{text}; kappa is not defined, since only one grade was used"
         names = ("slight", "fair", "moderate", "substantial", "almost perfect")
         word = "worse than chance" if self.kappa < 0 else names[bisect_left((0.2, 0.4, 0.6, 0.8), self.kappa)]
-        return f"{said}: {self.method}'s kappa {self.kappa:.2f} ({word})"
+        return f"{text}: {self.method}'s kappa {self.kappa:.2f} ({word})"
 
 
 def cohen(first: Sequence[int], second: Sequence[int], *, quadratic: bool = False) -> float:

@@ -38,7 +38,7 @@ TABLES = {".csv", *JSONL}
 """Endings of files whose rows name their columns; in the others the place of a field says what it is."""
 _QUERIES = "queries.jsonl"
 TOPICS = ".topics.tsv"
-"""The ending of the queries' file that stands beside TREC qrels, in the place of theirs."""
+"""The ending of the queries' file that is beside TREC qrels, in the place of theirs."""
 _PARTS = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 _DELIMITERS = (",", ";", "\t")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -283,7 +283,7 @@ def lines_of(file: Path) -> Iterator[tuple[int, str]]:
 
 def csv_rows(file: Path, draft: Draft, needed: Sequence[Sequence[str]]) -> Iterator[tuple[int, Mapping[str, str]]]:
     """The rows of a CSV file by column, with their lines. `file`: The file; its first row that is not blank names the
-    columns. What stands between the first two names (a comma, a semicolon as spreadsheets write it in many countries, or a
+    columns. What is between the first two names (a comma, a semicolon as spreadsheets write it in many countries, or a
     tab) separates the fields.
     """
     text = text_of(file, as_is=True)  # the line ends inside quotes are the text's own
@@ -337,7 +337,7 @@ def json_rows(file: Path, draft: Draft) -> Iterator[tuple[int, Mapping[str, Any]
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, each of whose names stands once: json takes the last of equal ones, and one judgment would be lost."""
+    """An object, each of whose names is once: json takes the last of equal ones, and one judgment would be lost."""
     made = dict(pairs)
     if len(made) < len(pairs):
         counts = Counter(name for name, _ in pairs)

@@ -112,7 +112,7 @@ class Judging:
             if own and all(map(self._sees, own)) and not (self.records.masks and self._masked(own)):
                 allowed.add(source)
         if name == SEARCH:
-            # What somebody typed and graded: it may say what stands in the documents that it was graded for.
+            # What somebody typed and graded: it may say what is in the documents that it was graded for.
             valid = self.log.valid(name)
             graded = {valid[p].query_id for p in self._shown([j.anchor for j in valid])[0]}
             graded |= {q.query_id for q in found} - {j.query_id for j in valid}
@@ -231,11 +231,11 @@ class Judging:
     def located(
         self, name: str, query_id: str | None = None, judges: Sequence[str] | None = None
     ) -> tuple[Located, ...]:
-        """The valid judgments of a set where they stand now, oldest first; those that the principal may see."""
+        """The valid judgments of a set where they are now, oldest first; those that the principal may see."""
         return self.locate(self.log.valid(name, query_id, judges))
 
     def locate(self, judgments: Sequence[Judgment]) -> tuple[Located, ...]:
-        """Where judgments stand now, in the order given, without those that the principal may not see.
+        """Where judgments are now, in the order given, without those that the principal may not see.
 
         Where a policy masks texts for the principal, quotes are the masked texts of today, and stale judgments, whose quotes
         nobody can mask any more, are left out.
@@ -292,7 +292,7 @@ class Judging:
     def _found_again(
         self, judgments: Sequence[Judgment], owner: Mapping[int, int]
     ) -> tuple[dict[int, Span], dict[int, str]]:
-        """Where each judgment's text stands, and what stands there as the principal sees it.
+        """Where each judgment's text is, and what is there as the principal sees it.
 
         Texts are read a batch of documents at a time.
         """
@@ -350,7 +350,7 @@ def passage(document: Document, start: int, end: int, quote: str) -> Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A judgment and where it stands now.
+    """A judgment and where it is now.
 
     Attributes:
         document_id, path: Its document now; "" and the anchor's path where it is gone.
@@ -433,9 +433,9 @@ def _machines(located: Sequence[Located], judges: Sequence[str] | None) -> tuple
     notes = []
     items = graded_by(located)
     for judge in sorted({j for j in judges or () if j.startswith(MACHINE)}):
-        told = with_people(items, judge)
-        said = "nobody has judged any of its passages too" if told is None else told.words
-        notes.append(f"Grades of {judge} count as judgments: {said}")
+        agreement = with_people(items, judge)
+        text = "nobody has judged any of its passages too" if agreement is None else agreement.words
+        notes.append(f"Grades of {judge} count as judgments: {text}")
     return tuple(notes)
 
 

@@ -5,7 +5,7 @@ them from the documents, as here). It has one right answer, the document or pass
 
 * `title`: a document's title; the document answers it;
 * `heading`: a heading with its title, where the heading alone is not telling; the text below answers it;
-* `phrase`: a few words in a row, with the rarest word of their passage, that stand in one document only;
+* `phrase`: a few words in a row, with the rarest word of their passage, that are in one document only;
 * `question`: a heading or line that ends in a question mark, as in FAQs; the text below answers it.
 
 The words stay in the index, since one cannot take them out for one query without making another corpus. So these queries

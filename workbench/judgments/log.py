@@ -1,6 +1,6 @@
 """Judgments: who said that which passage answers which query, and how well. An append-only log.
 
-To grade from a page, use the corpus's `judging`, which knows where a hit stands and who may see it::
+To grade from a page, use the corpus's `judging`, which knows where a hit is and who may see it::
 
     judging = corpus.judging                                    # bound to the corpus, its principal and generation
     judging.grade(hit, 2, query=result.query)                   # grades 0 to 3; the set is `search` unless set= says otherwise
@@ -11,9 +11,9 @@ To grade from a page, use the corpus's `judging`, which knows where a hit stands
 (as imported qrels mean it). Not a chunk: chunks come and go with every indexing run. A judgment is found again in the
 document of today by these rules, in this order (`find_again`):
 
-1. the quoted text stands where it stood (what a policy masks for one of two judges is the same text);
-2. it stands somewhere else: the place nearest to the old one, the earlier of two as near;
-3. its words stand somewhere one after the other, with other spaces or line breaks between them: nearest again;
+1. the quoted text is where it stood (what a policy masks for one of two judges is the same text);
+2. it is somewhere else: the place nearest to the old one, the earlier of two as near;
+3. its words are somewhere one after the other, with other spaces or line breaks between them: nearest again;
 4. none of these: the judgment is *stale*. It is kept and listed, and counts for nothing.
 
 **Chunks inherit** (`evaluate.run.inherits`): a chunk has a judgment when the two have at least half of the shorter one in
@@ -262,7 +262,7 @@ def _judgment(row: sqlite3.Row) -> Judgment:
 
 
 def find_again(text: str, anchor: Anchor) -> Span | None:
-    """Where an anchor's text stands in its document's text of today; None where it is gone."""
+    """Where an anchor's text is in its document's text of today; None where it is gone."""
     if anchor.whole:
         return Span(0, len(text))
     if _same(text[anchor.start : anchor.end], anchor.quote):

@@ -35,7 +35,7 @@ LARGEST_DEPTH = 200
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A passage to judge, as it stands in the generation that was searched."""
+    """A passage to judge, as it is in the generation that was searched."""
 
     chunk_id: str
     document_id: str
@@ -140,11 +140,11 @@ class MachineReport:
     @property
     def words(self) -> str:
         """In one or two sentences."""
-        said = f"{self.judge} graded {self.graded} of {self.candidates} passages"
-        said += f", {self.before} before" if self.before else ""
-        said += f"; {self.failed} without a usable answer were left out" if self.failed else ""
-        said += f"; {self.left} were not asked about" if self.left else ""
-        return said + "".join(f". {count} x {reason}" for reason, count in self.reasons[:3])
+        text = f"{self.judge} graded {self.graded} of {self.candidates} passages"
+        text += f", {self.before} before" if self.before else ""
+        text += f"; {self.failed} without a usable answer were left out" if self.failed else ""
+        text += f"; {self.left} were not asked about" if self.left else ""
+        return text + "".join(f". {count} x {reason}" for reason, count in self.reasons[:3])
 
 
 def judge_by_machine(

@@ -34,7 +34,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class JudgedPassage:
-    """A judged run of characters of a document, as it stands in the generation that is searched. `span`: The characters; None
+    """A judged run of characters of a document, as it is in the generation that is searched. `span`: The characters; None
     where the whole document is judged.
     """
 

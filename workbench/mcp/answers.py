@@ -403,9 +403,9 @@ def _rank(hit: HitAnswer) -> str:
 
 def _about(hit: HitAnswer) -> list[str]:
     title = " › ".join(one_line(part) for part in (hit.title, hit.section) if part)
-    said = [f"cite | {one_line(hit.citation)}{_also(hit.copies)}"]
-    said += [f"title | {title}"] if title else []
-    return [*said, *([f"url | {one_line(hit.url)}"] if hit.url else [])]
+    lines = [f"cite | {one_line(hit.citation)}{_also(hit.copies)}"]
+    lines += [f"title | {title}"] if title else []
+    return [*lines, *([f"url | {one_line(hit.url)}"] if hit.url else [])]
 
 
 def _also(copies: Sequence[str]) -> str:
@@ -518,11 +518,11 @@ def within(
         left -= own
     passages = [p if own <= share else _shortened(p, share) for p, own in zip(shown, texts, strict=True)]
     omitted, shortened = [p.citation for p in every[len(shown) :]], sum(not p.whole for p in passages)
-    said, how = [], "read_file with a citation gives its lines whole, a greater max_characters longer answers"
+    lines, how = [], "read_file with a citation gives its lines whole, a greater max_characters longer answers"
     if shortened:
-        said.append(f"{shortened:,} of the {len(passages):,} passages {'is' if shortened == 1 else 'are'} shortened")
+        lines.append(f"{shortened:,} of the {len(passages):,} passages {'is' if shortened == 1 else 'are'} shortened")
     if omitted:
-        said.append(f"{len(omitted):,} more {'result is' if len(omitted) == 1 else 'results are'} named without text")
+        lines.append(f"{len(omitted):,} more {'result is' if len(omitted) == 1 else 'results are'} named without text")
         how += ", a greater max_passages more of them"
-    more = f"{' and '.join(said)}: {how}" if said else ""
+    more = f"{' and '.join(lines)}: {how}" if lines else ""
     return answer.model_copy(update={name: passages, "omitted": omitted, "more": more})

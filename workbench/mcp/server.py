@@ -151,8 +151,8 @@ def _refused(name: str, exc: ValidationError, known: list[str]) -> str:
         elif error["type"] == "missing":
             wrong.append(f"{where} is missing")
         else:
-            said = sentence(error["msg"])
-            wrong.append(f"{where}: {said[:1].lower()}{said[1:]}")
+            text = sentence(error["msg"])
+            wrong.append(f"{where}: {text[:1].lower()}{text[1:]}")
     listed = sentence("; ".join(dict.fromkeys(wrong)))
     takes = f"It takes {', '.join(known)}" if known else "It takes no arguments"
     return f"{name} was not run: {listed}. {takes}."
@@ -189,7 +189,7 @@ async def _stdio(server: CorpusServer) -> None:
 def _understood(fault: ValidationError) -> SessionMessage | JSONRPCError:
     """The message of a line that the SDK cannot read, or the error that answers it."""
     first = fault.errors(include_url=False, include_context=False)[0]
-    line, data, code, said = first["input"], None, PARSE_ERROR, "The line is not JSON"
+    line, data, code, text = first["input"], None, PARSE_ERROR, "The line is not JSON"
     if first["type"] != "json_invalid":
         data, code = line, INVALID_REQUEST
     elif isinstance(line, str):
@@ -201,10 +201,10 @@ def _understood(fault: ValidationError) -> SessionMessage | JSONRPCError:
         except (ValueError, RecursionError):  # a ValidationError is a ValueError
             pass
     if code == INVALID_REQUEST:
-        said = "The line is not a JSON-RPC message"
+        text = "The line is not a JSON-RPC message"
     named = data.get("id") if isinstance(data, dict) else None
     known = named if isinstance(named, str | int) and not isinstance(named, bool) else None
-    return JSONRPCError(jsonrpc="2.0", id=known, error=ErrorData(code=code, message=said))
+    return JSONRPCError(jsonrpc="2.0", id=known, error=ErrorData(code=code, message=text))
 
 
 def run_http(server: CorpusServer, address: str, say: Callable[[str], None]) -> None:

@@ -132,7 +132,7 @@ class CorpusTools:
     ) -> Annotated[CallToolResult, SearchAnswer]:
         """Search by exact words and by meaning at once, fused into one list; the best tool for most questions.
 
-        Each result says which of the two found it, at which rank, and where it stands.
+        Each result says which of the two found it, at which rank, and where it is.
         """
         return self._searched(
             form,
@@ -307,8 +307,8 @@ class CorpusTools:
             MemoryAnswer(id=m["id"], created_at=m["created_at"].isoformat() if m["created_at"] else "", text=m["text"])
             for m in chosen
         ]
-        said = status or f"{counted(len(made), 'memory|memories')}, the newest first"
-        answer = MemoriesAnswer(status=said, memories=made)
+        message = status or f"{counted(len(made), 'memory|memories')}, the newest first"
+        answer = MemoriesAnswer(status=message, memories=made)
         return _result(answer, answers.memories_text(answer))
 
     @staticmethod
@@ -353,6 +353,6 @@ def _patterns(query: str, patterns: Sequence[str], regex: bool) -> tuple[str, ..
     return asked
 
 
-def _result(answer: BaseModel, said: str) -> CallToolResult:
+def _result(answer: BaseModel, message: str) -> CallToolResult:
     data: dict[str, Any] = answer.model_dump(mode="json")
-    return CallToolResult(content=[TextContent(type="text", text=said)], structured_content=data)
+    return CallToolResult(content=[TextContent(type="text", text=message)], structured_content=data)

@@ -211,8 +211,8 @@ class Explorer:
         self.measured = None
         if self.live is not None and self.live.ready(self.plan):
             found = self.measured = self.live.figure(self.plan)
-            said = visible(f"{found.text}, 95 % interval {found.low:.3f} to {found.high:.3f}")
-            self._head.value = f'<div style="font-size:1.15em"><b>{said}</b></div>'
+            text = visible(f"{found.text}, 95 % interval {found.low:.3f} to {found.high:.3f}")
+            self._head.value = f'<div style="font-size:1.15em"><b>{text}</b></div>'
         elif self.live is not None:
             self._again.layout.display = None
             self._head.value = f"<div>{self.live.measure}: this setting changes what is retrieved.</div>"
@@ -457,12 +457,14 @@ def _become(old: Any, new: dict[str, Any], left: tuple[str, ...]) -> None:
 _CELL = "text-align:left;padding:1px 10px 1px 0;white-space:nowrap"
 
 
-def listing(hits: Sequence[Hit], before: Mapping[str, int], sources: Sequence[str], said: Sequence[str] = ()) -> str:
+def listing(
+    hits: Sequence[Hit], before: Mapping[str, int], sources: Sequence[str], messages: Sequence[str] = ()
+) -> str:
     """The results as HTML: a column for each source, arrows against the rank of each chunk id `before`, and what else is said."""
     titles = ("", "", "result", *(f"{source} rank" for source in sources), "score")
     head = "".join(f'<th style="{_CELL}">{visible(title)}</th>' for title in titles)
     rows = "".join(_row(hit, before, sources) for hit in hits if hit.rank)
-    lines = "".join(f"<div>{visible(line)}</div>" for line in said)
+    lines = "".join(f"<div>{visible(line)}</div>" for line in messages)
     return f'<div style="overflow-x:auto"><table><tr>{head}</tr>{rows}</table>{lines}</div>'
 
 

@@ -1,4 +1,4 @@
-"""Which control each plan field has: where it stands, its label, and the range of its slider.
+"""Which control each plan field has: where it is, its label, and the range of its slider.
 
 The fields themselves (type, default, bounds, help) are declared once in `plan_fields`; this table only says how a person
 moves them. The app's sidebar and the sliders of a notebook read it. A test holds that every field is in it.

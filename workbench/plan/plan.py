@@ -354,17 +354,17 @@ def recorded_fields(fields: Mapping[str, Any], edition: int) -> Mapping[str, Any
 
 
 def _from_first(plan: Plan) -> Plan:
-    said: dict[str, Any] = {}
+    changed: dict[str, Any] = {}
     if plan["fusion.method"] == "convex":
-        said = {name: 1.0 for name, _ in plan if name.startswith("fusion.weights.")}
+        changed = {name: 1.0 for name, _ in plan if name.startswith("fusion.weights.")}
         if plan["grep.when"] == "auto":
-            said["grep.when"] = "never"
+            changed["grep.when"] = "never"
     named = dict(plan)
     for source in plan.sources:
         own = f"fusion.normalise.{source.partition('@')[0]}"
         if ":" in own and own not in named:
-            said[own] = "minmax"
-    return plan.replace(said)
+            changed[own] = "minmax"
+    return plan.replace(changed)
 
 
 # --- fields that do nothing under a plan ------------------------------------------------------------------------------------
@@ -394,7 +394,7 @@ def without_effect(plan: Plan, name: str) -> str:
 
 def idle(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:
     """The sentences of those of some fields that do nothing under a plan, in their order."""
-    return tuple(said for name in names if (said := without_effect(plan, name)))
+    return tuple(text for name in names if (text := without_effect(plan, name)))
 
 
 def unread(plan: Plan) -> Iterator[str]:

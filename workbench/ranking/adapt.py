@@ -125,7 +125,7 @@ def fit(vectors: NDArray[np.float32], numbers: Ints) -> Adaptation | None:
 
 def rounded(values: Floats) -> Floats:
     """Values without what the order of a sum decides: matrix products differ in their last bits by machine and by which rows
-    stand together, and an answer must not.
+    are together, and an answer must not.
     """
     return np.round(values, _DIGITS)
 

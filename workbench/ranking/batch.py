@@ -416,9 +416,9 @@ def _counts(lines: Floats, owners: Ints, marks: Floats) -> tuple[Ints, Ints]:
     return greater, least
 
 
-def _true(said: Bools) -> Ints:
+def _true(flags: Bools) -> Ints:
     """How many are true, (..., w) to (...), for a w that eight divides: eight are counted at a time, as bytes of one number."""
-    words, total = said.view(np.uint64), np.zeros(said.shape[:-1], np.int64)
+    words, total = flags.view(np.uint64), np.zeros(flags.shape[:-1], np.int64)
     for start in range(0, words.shape[-1], 255):
         eight = words[..., start : start + 255].sum(axis=-1)
         total += eight.view(np.uint8).reshape(*eight.shape, 8).sum(axis=-1, dtype=np.int64)
@@ -442,8 +442,8 @@ def _contenders(evidence: Sequence[Evidence], cutoff: int, lines: _Lines, docume
     good, place = good[place < cutoff + _RIVALS], place[place < cutoff + _RIVALS]
     rivals = np.full((lines.queries, int(place.max(initial=-1)) + 1), -1)
     rivals[number[good], place] = good
-    said = [-rank for rank in ranks] + [e.value for e in evidence] + [e.scored for e in evidence]
-    there = [(lines.spread(values, 0), values) for values in said]
+    columns = [-rank for rank in ranks] + [e.value for e in evidence] + [e.scored for e in evidence]
+    there = [(lines.spread(values, 0), values) for values in columns]
     order, codes = lines.spread(items, -1), lines.spread(documents, -1)
     ahead = np.zeros(order.shape, np.int64)
     for rival in rivals.T:

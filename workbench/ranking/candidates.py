@@ -1,6 +1,6 @@
 """What fusion takes: every candidate of one search, with each source's rank and score, as columns.
 
-A row is one record (a chunk, or a whole-document record). Rows stand in the tie-break order of the whole workbench:
+A row is one record (a chunk, or a whole-document record). Rows are in the tie-break order of the whole workbench:
 normalised path up (code points), then start line up, then chunk id up; so "ties by row number" is the total order, and no
 string is compared while fusing.
 """

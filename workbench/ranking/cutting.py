@@ -187,7 +187,7 @@ def document_codes(document_ids: tuple[str, ...]) -> Ints:
 
 
 def renumbered(codes: Ints) -> Ints:
-    """Codes numbered from 0 in the order in which each stands there first."""
+    """Codes numbered from 0 in the order in which each is there first."""
     _, first, place = np.unique(codes, return_index=True, return_inverse=True)
     number = np.empty(len(first), np.int64)
     number[np.argsort(first)] = np.arange(len(first))

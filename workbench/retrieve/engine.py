@@ -178,7 +178,7 @@ class Engine:
         return vector
 
     def forget_embedded(self) -> None:
-        """Embed every query anew from now on: what is timed then has no head start."""
+        """Embed every query again from now on: what is timed then has no head start."""
         with self._lock:
             self._embedded.clear()
 

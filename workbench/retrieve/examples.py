@@ -48,7 +48,7 @@ class Example:
         url: Where the original lives, or "".
         score: `math.fsum` of the contributions, from 0 to 1.
         contributions: `vector` and `keyword`, what each side added.
-        path, start_line, end_line: Where it stands; lines from 1, both included.
+        path, start_line, end_line: Where it is; lines from 1, both included.
         locator: Where that is in the original, or "" for a file that is cited by its lines.
     """
 

@@ -63,7 +63,7 @@ _RESERVED = frozenset(_RESERVED_WORDS.split())
 
 
 def parse_keywords(text: str) -> tuple[str, ...]:
-    """Split keywords at spaces; what stands in double quotes is one. In order, each once, nothing left out but spaces.
+    """Split keywords at spaces; what is in double quotes is one. In order, each once, nothing left out but spaces.
 
     A quote that is not closed is ignored.
     """

@@ -32,15 +32,15 @@ def messages_for(result: SearchResult) -> tuple[str, ...]:
     silent = (
         [s for s in keyword if not result.outcome.candidates.column(s).retrieved.any()] if len(result.fused) else []
     )
-    said = [*(_found(result, hits) if hits else _nothing_found(result))]
-    said += [f"{source} found nothing: {_no_words(result, source)}" for source in silent]
+    lines = [*(_found(result, hits) if hits else _nothing_found(result))]
+    lines += [f"{source} found nothing: {_no_words(result, source)}" for source in silent]
     if retrieved.patterns and any(base_of(source) == "grep" for source in retrieved.sources_for(result.plan)):
-        said.append("grep looked for " + listed((f'"{p}"' for p in retrieved.patterns), "or"))
+        lines.append("grep looked for " + listed((f'"{p}"' for p in retrieved.patterns), "or"))
     if any(base_of(source) == "keyword" for source in retrieved.answers):
         words = spoken(result.query, result.engine.vocabulary)
         changed = (("Searched also: ", words.also), ("Not counted, being stop words of this corpus: ", words.dropped))
-        said += [lead + ", ".join(names) for lead, names in changed if names]
-    return tuple(said)
+        lines += [lead + ", ".join(names) for lead, names in changed if names]
+    return tuple(lines)
 
 
 def _found(result: SearchResult, hits: Sequence[Hit]) -> Iterator[str]:
@@ -81,33 +81,33 @@ def warnings_for(result: SearchResult) -> tuple[str, ...]:
     retrieved, outcome, plan = result.retrieved, result.outcome, result.plan
     rest, columns = " and ".join(retrieved.answers) or "nothing", outcome.candidates.columns
     lost = retrieved.unavailable
-    said = [f"{u.source} could not run: {u.reason}. {u.remedy}. The result is from {rest}" for u in lost]
+    lines = [f"{u.source} could not run: {u.reason}. {u.remedy}. The result is from {rest}" for u in lost]
     exact = "set vector.exact=yes for the exact order"
     if plan["vector.exact"] == "yes":
         exact = "among so many chunks this store has no exact order, so add a filter for one"
-    said += [
+    lines += [
         f"{column.source} was answered by the approximate index; {exact}"
         for column in columns
         if retrieved.answers[column.source].scored.approximate
     ]
-    said += [*retrieved.messages, *outcome.notes, *(_absent_collections(result) if retrieved.allowed else ())]
+    lines += [*retrieved.messages, *outcome.notes, *(_absent_collections(result) if retrieved.allowed else ())]
     if len(outcome.fused) and not any(values.any() for values in outcome.fused.contributions.values()):
         names = " and ".join(c.source for c in columns if c.retrieved.any())
-        said.append(f"Every score is 0, because {names} adds nothing under this plan: the order is that of the paths")
+        lines.append(f"Every score is 0, because {names} adds nothing under this plan: the order is that of the paths")
     compared = [c for c in columns if base_of(c.source) == "vector"]
     if plan.changes().get("vector.adapt", OFF) != OFF and compared and all(c.adapted is None for c in compared):
-        said.append(
+        lines.append(
             f"vector.adapt has no effect here: the corpus has fewer than {LEAST} chunks that you may see, or its encoder's "
             "vectors are sums over words"
         )
     if result.mode == "hybrid":
-        said += idle(plan, plan.changes())
+        lines += idle(plan, plan.changes())
         # What this plan fuses, which may leave out what was retrieved for another one.
         asked = (*retrieved.sources_for(plan), *(u.source for u in lost))
         if result.keywords and not any(base_of(source) == "grep" for source in asked):
             remedy = "set grep.when=always to use them"
-            said.append(f"The keywords were not used, because the plan {plan} runs no grep; {remedy}")
-    return tuple(said)
+            lines.append(f"The keywords were not used, because the plan {plan} runs no grep; {remedy}")
+    return tuple(lines)
 
 
 def _nothing_found(result: SearchResult) -> Sequence[str]:
@@ -139,12 +139,12 @@ def _nothing_found(result: SearchResult) -> Sequence[str]:
         tips = ["use other words", *raised, *(["take the filter away"] if result.filters else [])]
         why = "No source found anything: " + ", or ".join(tips)
     nothing = "in 0 files" if mode == "grep" else f"from 0 {plan['fusion.unit']}s found"
-    said = [f"0 results, 0 characters, {nothing}", why]
+    lines = [f"0 results, 0 characters, {nothing}", why]
     for field in far:
         cut = sum(int((c.cut & (c.rank > 0)).sum()) for c in columns if plan.threshold_field(c.source) == field)
         if cut:
-            said.append(f"{cut:,} candidates were below {field}={plan[field]:g}")
-    return (*said, *_emptied(outcome, plan))
+            lines.append(f"{cut:,} candidates were below {field}={plan[field]:g}")
+    return (*lines, *_emptied(outcome, plan))
 
 
 def _emptied(outcome: Outcome, plan: Plan, most: int = 10) -> Iterator[str]:
@@ -210,15 +210,15 @@ def _nothing_allowed(result: SearchResult) -> Sequence[str]:
     where = " in the collections " + ", ".join(asked) if asked else ""
     if not result.filters:
         return (f"There is no document{where}",)
-    said = [f"No document{where} matches the filter {result.filters}"]
+    lines = [f"No document{where} matches the filter {result.filters}"]
     engine = result.engine
     catalogue = Catalogue(engine.opened)
     for field in dict.fromkeys(condition.field for condition in conditions(parse(result.filters))):
         values = list(catalogue.values(engine.visible, field, engine.records).items())
         if values:
             shown = ", ".join(f"{value} ({count:,})" for value, count in values[:_MOST_VALUES])
-            said.append(f"Values of {field} here: {shown}{', …' if len(values) > _MOST_VALUES else ''}")
-    return said
+            lines.append(f"Values of {field} here: {shown}{', …' if len(values) > _MOST_VALUES else ''}")
+    return lines
 
 
 _MOST_VALUES = 12
@@ -266,21 +266,21 @@ def why_not(words: QueryWords, number: int, operator: str, subject: str = "it") 
     parts = [item for item in lacked if item not in apart and not item.words and _has(item.counting, number)]
     absent = [item for item in lacked if item not in apart and item not in parts]
     out = tuple(item.text for item in words.excluded if _has(item.records, number))
-    said = []
+    lines = []
     if out:
-        said.append(
+        lines.append(
             f"{subject} has {listed(out)}, which the query leaves out with {listed('-' + text for text in out)}"
         )
     if apart:
-        said.append(f"{subject} has the words of {_shown(apart)}, but not next to each other in that order")
+        lines.append(f"{subject} has the words of {_shown(apart)}, but not next to each other in that order")
     if parts:
-        said.append(f"{subject} has parts of {_shown(parts)}, but not the whole")
+        lines.append(f"{subject} has parts of {_shown(parts)}, but not the whole")
     if absent:
         lacks = f"lacks {_shown(absent)}" if some or len(absent) == 1 else f"has none of {_shown(absent)}"
-        said.append(f"{'it' if operator == 'any' and not out else subject} {lacks}")
+        lines.append(f"{'it' if operator == 'any' and not out else subject} {lacks}")
     if lacked and operator == "all":
-        said.append("keyword.operator=all needs every word")
-    return NoMatch(", and ".join(said), len(lacked), out, bool(lacked and some), bool(apart))
+        lines.append("keyword.operator=all needs every word")
+    return NoMatch(", and ".join(lines), len(lacked), out, bool(lacked and some), bool(apart))
 
 
 def nothing_matches(words: QueryWords, everywhere: QueryWords, operator: str) -> str:

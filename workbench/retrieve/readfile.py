@@ -303,7 +303,7 @@ def find_place(at: str, text: str, places: Sequence[Place], page_starts: Sequenc
     Args:
         at: The place: a locator, or as people write it.
         text: The document's text.
-        places: Where it stands in its original, in order; may be empty.
+        places: Where it is in its original, in order; may be empty.
         page_starts: First character of each page; may be empty.
 
     Returns:

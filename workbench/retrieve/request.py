@@ -96,17 +96,17 @@ def filter_text(filters: str | Mapping[str, Any] | None, sensitivity: str | None
     A value is one that the field must have, a list of which it must have one, or a mapping of comparisons to values, such as
     `{">=": "2024-01-01"}`; None asks nothing. Raises FilterError.
     """
-    said = [] if filters is None else [filters] if isinstance(filters, str) else _conditions(filters)
-    said = [part for part in said if part.strip()]
+    lines = [] if filters is None else [filters] if isinstance(filters, str) else _conditions(filters)
+    lines = [part for part in lines if part.strip()]
     if sensitivity:
-        said = [*(f"({part})" for part in said), f"sensitivity = {show_value(sensitivity)}"]
-    return " and ".join(said) or None
+        lines = [*(f"({part})" for part in lines), f"sensitivity = {show_value(sensitivity)}"]
+    return " and ".join(lines) or None
 
 
 def _conditions(filters: Mapping[str, Any]) -> list[str]:
     if not isinstance(filters, Mapping):
         raise FilterError(f"The filter is {filters!r:.50}", "Pass text, or a mapping of fields to values")
-    said = []
+    lines = []
     for name, value in filters.items():
         field = show_field(str(name))
         if isinstance(value, Mapping):
@@ -114,14 +114,14 @@ def _conditions(filters: Mapping[str, Any]) -> list[str]:
             if unknown:
                 by = f"Compare by {', '.join(COMPARISONS)}"
                 raise FilterError(f"The filter compares {name} by {unknown[0]!r}", by)
-            said += [f"{field} {op} {_value(name, one)}" for op, one in value.items()]
+            lines += [f"{field} {op} {_value(name, one)}" for op, one in value.items()]
         elif isinstance(value, list | tuple | set | frozenset):
             if not value:
                 raise FilterError(f"The filter allows no value of {name}", "Name at least one, or leave the field out")
-            said.append(f"{field} in ({', '.join(sorted(_value(name, one) for one in value))})")
+            lines.append(f"{field} in ({', '.join(sorted(_value(name, one) for one in value))})")
         elif value is not None:
-            said.append(f"{field} = {_value(name, value)}")
-    return said
+            lines.append(f"{field} = {_value(name, value)}")
+    return lines
 
 
 def _value(name: str, value: Any) -> str:

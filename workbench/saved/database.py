@@ -163,8 +163,8 @@ class Database:
         except sqlite3.OperationalError as exc:
             code = exc.sqlite_errorcode & 0xFF
             if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-                said = f"{self.path} was being written by others for {self._busy:g} seconds"
-                raise CorpusLocked(said, "Try again") from exc
+                text = f"{self.path} was being written by others for {self._busy:g} seconds"
+                raise CorpusLocked(text, "Try again") from exc
             if code == sqlite3.SQLITE_ERROR:
                 raise  # a statement that SQLite refuses is a fault of the program, not of the file
             remedy = "Check the folder's rights and the free space on its disk"

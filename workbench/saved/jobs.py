@@ -67,7 +67,7 @@ _DIED_REMEDY = "Run the same command again: it goes on where that one stopped"
 
 
 class JobState(StrEnum):
-    """Where a run stands."""
+    """Where a run is."""
 
     QUEUED = "queued"
     RUNNING = "running"

@@ -3,7 +3,7 @@
 Everything belongs to one owner and is seen by nobody else. A search is kept as the address of its page (query, columns,
 plan, filter), so that opening it restores exactly that page, also in a later version: what was kept under an older edition of
 the presets is read as the plan that it was. A note is keyed like a judgment: by path, character span and quoted text, so that
-it is found again after indexing and cutting anew.
+it is found again after indexing and cutting again.
 
 Deleting gives back what was deleted; `restore` puts it back under its old number.
 """

@@ -242,8 +242,8 @@ def _candidates(number: int, result: SearchResult, rows: Rows) -> None:
                 if plan_fields.base_of(source) == "vector":
                     far = float(to_distance(column.score[record], metric))
             if rank or added[position] or source == FEEDBACK:
-                said = (source, rank, finite(raw), finite(far), float(added[position]))
-                rows["sources"].append((number, position + 1, *said))
+                measured = (source, rank, finite(raw), finite(far), float(added[position]))
+                rows["sources"].append((number, position + 1, *measured))
 
 
 def _passage(number: int, at: int, hit: Hit, places: Mapping[str, int]) -> tuple[Any, ...]:

@@ -199,7 +199,7 @@ def _warnings(texts: Sequence[str]) -> str:
 
 
 def _plot(figures: dict[str, str], key: str, figure: Any, caption: str) -> str:
-    """The place of a picture; its data goes into `figures`: JSON that may stand in a page, `<`, `>` and `&` as escapes."""
+    """The place of a picture; its data goes into `figures`: JSON that may be in a page, `<`, `>` and `&` as escapes."""
     values = figure.to_plotly_json()
     values["layout"].pop("template", None)
     text = json.dumps(values, ensure_ascii=True, separators=(",", ":"), default=lambda value: value.tolist())
@@ -414,11 +414,11 @@ def _board(board: Leaderboard, number: int, room: Room, figures: dict[str, str])
     drawn = [(f"⟦{key}-p{n}⟧", d) for n in board.order if (d := differences[n]) is not None]
     forest = charts.forest_figure(drawn, measures[0], f"⟦{key}-p{board.baseline}⟧")
     caption = f"{measures[0]}: differences to {board.base.name}, with 95 % intervals"
-    said = f"{len(board.base.query_ids):,} judged queries; the baseline is {board.base.name}. " + (
+    text = f"{len(board.base.query_ids):,} judged queries; the baseline is {board.base.name}. " + (
         f"Each p is corrected for {len(drawn)} comparisons (Holm)." if len(drawn) > 1 else ""
     )
     parts = [
-        f'<p class="soft"><bdi>{visible(said)}</bdi></p>\n',
+        f'<p class="soft"><bdi>{visible(text)}</bdi></p>\n',
         _table(heads, rows),
         f'<div class="plots js">{_plot(figures, f"{key}-forest", forest, caption)}</div>\n',
         _moved_queries(board, room),

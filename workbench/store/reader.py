@@ -63,8 +63,8 @@ class _Files:
     def access(self, rules: CorpusRules) -> tuple[tuple[Access, ...], NDArray[np.int32]]:
         """Who sees documents under the rules of today: kinds of access, and each document's code among them, int32 (d,)."""
         kinds, codes = stored_access(self.columns)
-        digest, said = rules.access_digest(), rules.access()
-        if not said or digest == self.pin.manifest.rules:
+        digest, declared = rules.access_digest(), rules.access()
+        if not declared or digest == self.pin.manifest.rules:
             return kinds, codes
         with self.lock:
             if digest in self._narrowed:
@@ -74,7 +74,7 @@ class _Files:
             now = dict(enumerate(kinds[code] for code in codes.tolist()))
             for number, path in fetch(self.connection, sql):
                 if path not in of_path:
-                    of_path[path] = access_changes(said, path)
+                    of_path[path] = access_changes(declared, path)
                 if of_path[path]:
                     now[number] = now[number].under(of_path[path])
             distinct = tuple(dict.fromkeys(now.values()))

@@ -2,7 +2,7 @@
 
 One generation of a corpus numbers its records (chunks and whole-document records) 0..n-1 in the total order (normalised
 path, start line, chunk id) and its documents 0..d-1 by (normalised path, document id). A number means something only
-inside its generation; ids are for the outside. Because numbers stand in the total order, "score down, number up" is the
+inside its generation; ids are for the outside. Because numbers are in the total order, "score down, number up" is the
 tie-break everywhere, and every `Scored` leaves a store in that order.
 
 Numbers, paths, offsets, fields, access and filters are the catalogue's, the same in every store: a small DuckDB file and mapped

@@ -7,8 +7,8 @@
     modified >= 2024-01-01 and title like 'Release%'
 
 A condition is `field op value`: `=`, `!=`, `<`, `<=`, `>`, `>=`, `in (...)`, `contains`, `like` (`%` and `_`), `glob`
-(`*`, `**`, `?`, `[a-z]`). Text stands in single or double quotes (a quote inside is doubled); numbers, dates
-(`2024-05-01`, `2024-05`, `2024-05-01T12:30Z`; UTC unless an offset is given), `true` and `false` stand bare. A field with
+(`*`, `**`, `?`, `[a-z]`). Text is in single or double quotes (a quote inside is doubled); numbers, dates
+(`2024-05-01`, `2024-05`, `2024-05-01T12:30Z`; UTC unless an offset is given), `true` and `false` are bare. A field with
 other characters than letters, digits, `_`, `.` and `-` is put in double quotes. `not` binds tighter than `and`, `and`
 tighter than `or`.
 

@@ -4,7 +4,7 @@
 * `"connection pool"`: these words next to each other, in this order; so is a compound in quotes (`"2024-118"`). It counts
   as one word, rarer than each of its own. Alone it finds nothing else; next to other words its own words count too, so that a
   question which happens to quote something (a title, an error message) still finds what is about it.
-* `-draft`, `-"first draft"`: a record that holds it is left out, wherever in the query the minus stands.
+* `-draft`, `-"first draft"`: a record that holds it is left out, wherever in the query the minus is.
 * `cats OR dogs`, `cats or dogs`: alternatives, in any case, as PostgreSQL's `websearch_to_tsquery` reads it; in small letters it
   must have something to offer on both sides, identifiers or none. With `all` a record must satisfy one side whole; with `any`
   it changes nothing.
@@ -87,7 +87,7 @@ class Item:
         text: As typed, without quotes, minus and star.
         matcher: What must occur where the item is required or excluded.
         scored: What BM25 counts, with weights.
-        beside: What it counts too where the item does not stand alone: the words of a phrase.
+        beside: What it counts too where the item is not alone: the words of a phrase.
         stop: A stop word outside quotes.
         quoted: Typed in quotes.
         code: An identifier.
@@ -185,7 +185,7 @@ def parse(text: str) -> ParsedQuery:
 
 
 def _lexemes(text: str) -> Iterator[tuple[re.Match[str], list[Item], bool]]:
-    """What stands between spaces and quotes: its items, and whether they are excluded; an OR has none."""
+    """What is between spaces and quotes: its items, and whether they are excluded; an OR has none."""
     clean = text.encode("utf-8", "replace").decode("utf-8").translate(_QUOTES)
     for lexeme in _LEXEMES.finditer(clean):
         phrase, chunk = lexeme["phrase"], lexeme["chunk"]

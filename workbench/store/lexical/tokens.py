@@ -29,7 +29,7 @@ starts at the first part's position and *spans* them all. So "GitHub Actions" is
 `"git hub actions"` alike; a token graph, in Lucene's words. A record's length counts its parts and not the wholes on top of
 them (Lucene's `discountOverlaps`), so a compound is no longer than the same words written apart. Parts meet at hyphens, dots
 and `_`, where a small letter meets a capital, and where letters meet digits: `IUserService` is `I User Service`, `v2.1.7` is
-`v 2 1 7`, `10GB` is `10 GB`. Between part and whole lie the numbers with dots (`2.1.7`), what stands between two joints, the
+`v 2 1 7`, `10GB` is `10 GB`. Between part and whole lie the numbers with dots (`2.1.7`), what is between two joints, the
 words of camelCase that end in digits (`OAuth2Client`: `auth2`), and a lone letter with the word after it (`oauth`, `oauth2`).
 Short names of a lone letter and capitals (`mRNA`, `gRPC`, `PhD`) are words; so is what would have more than 32 parts, or more
 than 6 in a row that meet without a joint or a capital (encoded data).
@@ -67,17 +67,17 @@ _ASCII_SEPARATORS = r"\x00-/:-@\[-\^`{-\x7f"
 _BEYOND_RE2 = "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in RANGES)
 
 RE2_SEPARATORS = f"{_ASCII_SEPARATORS}{_BEYOND_RE2}"
-"""The separators as what stands inside a class in RE2's syntax."""
+"""The separators as what is inside a class in RE2's syntax."""
 
 RE2_SEPARATOR = f"[{RE2_SEPARATORS}]"
 """The class of separators in RE2's syntax."""
 
 _GAPS = zip((0x7F, *(last for _, last in RANGES)), (*(first for first, _ in RANGES), 0x110000), strict=True)
 RE2_WORDS = "0-9A-Z_a-z" + "".join(f"\\x{{{a + 1:x}}}-\\x{{{b - 1:x}}}" for a, b in _GAPS if a + 1 < b)
-"""The characters of words as what stands inside a class in RE2's syntax."""
+"""The characters of words as what is inside a class in RE2's syntax."""
 
 MARKS = "\u0300-\u036f\u3099\u309a"
-"""Marks that make one letter with the one before them, as what stands inside a class."""
+"""Marks that make one letter with the one before them, as what is inside a class."""
 
 RE2_MARKS = f"[{MARKS}]"
 """The class of marks that make one letter with the one before them, in RE2's syntax."""
@@ -299,7 +299,7 @@ _Over = tuple[int, int, int, int]
 
 
 def _split(word: str, offset: int, parts: list[Part], over: list[_Over]) -> None:
-    """Add the parts of what stands between two joints, and the words on top of them, itself included."""
+    """Add the parts of what is between two joints, and the words on top of them, itself included."""
     own: list[Part] = []
     inner: list[_Over] = []
     at, base = offset, len(parts)
