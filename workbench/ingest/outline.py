@@ -278,8 +278,8 @@ def raised(before: str, words: str, low: bool = False) -> str:
 
 def left_out(hidden: int, *named: str) -> dict[str, str]:
     """What the metadata says of hidden things: those that are read all the same, and how much was not."""
-    said = [*filter(None, named), *([f"text in {hidden} places, left out"] if hidden else ())]
-    return {"hidden": "; ".join(said)} if said else {}
+    lines = [*filter(None, named), *([f"text in {hidden} places, left out"] if hidden else ())]
+    return {"hidden": "; ".join(lines)} if lines else {}
 
 
 def trimmed(cells: Sequence[str]) -> Sequence[str]:

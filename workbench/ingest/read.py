@@ -95,9 +95,9 @@ def _read(source: Source, rules: FileRules, salt: str) -> Generator[ReadDocument
                 yield Problem(f"The record {item.record.id!r} was left out: {exc.message}", exc.remedy)
                 continue
             documents += 1
-            told = widening(rules, item.metadata)
-            if told is not None:
-                yield told
+            widened = widening(rules, item.metadata)
+            if widened is not None:
+                yield widened
             yield result
         if not documents and lost:
             raise _nothing_inside(lost)

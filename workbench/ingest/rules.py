@@ -137,8 +137,8 @@ class CorpusRules:
 
     def access_digest(self) -> str:
         """Names `access()`: equal digests give the same access; "" where no rule says who may see what."""
-        said = [[rule.path, rule.changes] for rule in self.access()]
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16] if said else ""
+        declared = [[rule.path, rule.changes] for rule in self.access()]
+        return hashlib.sha256(json.dumps(declared, sort_keys=True).encode()).hexdigest()[:16] if declared else ""
 
     def granularity(self, collection: str) -> Granularity:
         default = DEFAULT_GRANULARITIES.get(collection, Granularity.CHUNK)

@@ -120,7 +120,7 @@ def _without_empty_ends(found: list[Section]) -> tuple[Section, ...]:
 
 
 def _comments_above(lines: Lines, index: int) -> int:
-    """First of the comment, attribute and decorator lines that stand directly above line `index`."""
+    """First of the comment, attribute and decorator lines that are directly above line `index`."""
     while index and lines.line(index - 1).lstrip().startswith(_ABOVE):
         index -= 1
     return index

@@ -510,8 +510,8 @@ def read_book(source: Source) -> Iterator[Parsed | Member | Problem]:
         spine = [items.get(attribute(ref, "idref"), ("", "")) for ref in descendants(book, "itemref")]
         for part, kind in spine:
             if kind not in _CHAPTERS:
-                said = f"is {kind}, which is not read" if kind else "is of no kind that is named"
-                reason = f"The chapter {part} {said}" if part else "A chapter is not in the list of its files"
+                why = f"is {kind}, which is not read" if kind else "is of no kind that is named"
+                reason = f"The chapter {part} {why}" if part else "A chapter is not in the list of its files"
                 yield Problem(reason, "Convert the book")
         pages = [part for part, kind in spine if kind in _CHAPTERS]
         encryption = package.xml("META-INF/encryption.xml")

@@ -175,7 +175,7 @@ def _content(data: bytes) -> _Content:
         if found.problems and found.pages and all(page == _Page() for page in found.pages):
             raise ReadError("It is broken: none of its pages can be read", _REPRINT)
         if document.get_formtype() == raw.FORMTYPE_XFA_FULL:
-            reason = "Its program lays it out anew as a form (XFA), and only what its pages hold is read"
+            reason = "Its program lays it out again as a form (XFA), and only what its pages hold is read"
             found.problems.append(Problem(reason, "Fill it in, and print it to a new PDF"))
         with contextlib.suppress(pypdfium2.PdfiumError):  # a table of contents that cannot be read is the same as none
             for bookmark in document.get_toc():

@@ -221,7 +221,7 @@ def _text(data: Mapping[str, Any], name: str) -> str:
 
 
 def _identity(data: Mapping[str, Any], digest: str) -> str:
-    """The record's own id, or one made from what it holds: the same whatever line it stands on."""
+    """The record's own id, or one made from what it holds: the same whatever line it is on."""
     for name in ("_id", "id"):
         value = data.get(name)
         if isinstance(value, str) and value.strip():
