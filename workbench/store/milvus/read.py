@@ -6,7 +6,7 @@ as are wanted, and here their texts are counted and scored, with the search's ow
 over the statistics of what the principal may see (`frequencies` of the catalogue). Milvus's own BM25 function counts hidden
 records in its statistics and splits words by other rules. Scores are those of DuckDB; ranks differ where a record is far lower
 by the stored weights than by its score (another k1 or b), or behind the `MOST` candidates that Milvus gives, and df of a phrase
-or prefix is counted in the `_COUNTED` records that most likely hold it.
+whose every word is in more than `_COUNTED` records, or of a prefix, is counted in the `_COUNTED` that most likely hold it.
 
 *Vectors.* Milvus finds, the cosine is computed again here in float64 from the stored vectors.
 
@@ -239,27 +239,41 @@ class MilvusWords(LexicalIndex):
     def counts(self, matchers: Collection[Matcher], scope: Scope) -> dict[Matcher, int]:
         """In how many visible records each occurs: of terms as they were counted, of phrases and prefixes by their texts."""
         codes = self._codes(scope)
-        # Where texts are masked, what was counted tells of masked words: then terms are counted in the texts too.
-        terms = set() if self._masked else {m.term for m in matchers if m.term is not None}
-        sql = f"SELECT term, sum(df)::BIGINT FROM frequencies WHERE term IN (SELECT unnest(?)){codes} GROUP BY term"
-        known = dict(fetch(self._database, sql, [sorted(terms)])) if terms else {}
         seen = Scope(
             scope.visible, scope.visible, scope.visible_documents, scope.visible_documents, f"{scope.key} seen"
         )
+        known = self._known(matchers, codes)
         found = {}
         for matcher in dict.fromkeys(matchers):
+            # Where texts are masked, what was counted tells of masked words: then terms are counted in the texts too.
             if matcher.term is not None and not self._masked:
-                found[matcher] = int(known.get(matcher.term, 0))
+                found[matcher] = known.get(matcher.term, 0)
             else:
                 with self._lock:
                     count = self._counted.get((matcher, codes))
                 if count is None:
-                    numbers = self._candidates([(matcher, 1.0)], {matcher: 1}, seen, _COUNTED)
+                    numbers = self._holders(matcher, known, seen, _COUNTED)
                     count = len(self._posted([matcher], numbers)[matcher].records)
                     with self._lock:
                         self._counted[matcher, codes] = count
                 found[matcher] = count
         return found
+
+    def _known(self, matchers: Collection[Matcher], codes: str) -> dict[str, int]:
+        """In how many visible records each term of some matchers is, as they were counted; none where texts are masked."""
+        terms = {term for m in matchers for step in m.steps for path in step for term in path}
+        sql = f"SELECT term, sum(df)::BIGINT FROM frequencies WHERE term IN (SELECT unnest(?)){codes} GROUP BY term"
+        rows = fetch(self._database, sql, [sorted(terms)]) if terms and not self._masked else []
+        return {term: int(df) for term, df in rows}
+
+    def _holders(self, matcher: Matcher, known: Mapping[str, int], scope: Scope, most: int) -> Ints:
+        """Records, ascending, that may hold a matcher: all where some step's rarest terms are in no more than `most`, else the
+        likeliest."""
+        steps = [[min(path, key=lambda term: known.get(term, 0)) for path in step] for step in matcher.steps]
+        rarest = min(steps, key=lambda terms: sum(known.get(term, 0) for term in terms), default=[])
+        if rarest and not self._masked and sum(known.get(term, 0) for term in rarest) <= most:
+            matcher = Matcher((tuple((term,) for term in rarest),))
+        return self._candidates([(matcher, 1.0)], {matcher: 1}, scope, most)
 
     def _codes(self, scope: Scope) -> str:
         """The condition on access codes that is the scope's visibility. Raises SourceUnavailable where no codes say it."""
@@ -280,9 +294,9 @@ class MilvusWords(LexicalIndex):
         return {matcher: int(found.tfs.sum()) for matcher, found in posted.items()}
 
     def where(self, matchers: Collection[Matcher], scope: Scope) -> dict[Matcher, Ints]:
-        found = {}
+        found, known = {}, self._known(matchers, "")  # at least as many as are visible
         for matcher in dict.fromkeys(matchers):
-            numbers = self._candidates([(matcher, 1.0)], {matcher: 1}, scope, MOST)
+            numbers = self._holders(matcher, known, scope, MOST)
             sure = matcher.term is not None and not self._masked
             found[matcher] = numbers if sure else numbers[self._posted([matcher], numbers)[matcher].records]
         return found
