@@ -112,7 +112,12 @@ def base_address() -> str:
 
 
 def _label(one: Snapshot) -> str:
-    return f"{plain(one.title, 80)} · {one.about.when}"
+    return f"{plain(one.title, 80)} · {one.about.when}{_plans(one)}"
+
+
+def _plans(one: Snapshot) -> str:
+    """What tells two snapshots of one search apart."""
+    return "".join(f" · {plain(plan, 80)}" for plan in dict.fromkeys(search.plan for search in one.searches))
 
 
 def _one(corpus: Corpus, choices: dict[str, Snapshot], known: dict[str, Snapshot]) -> None:
@@ -141,7 +146,7 @@ def _one(corpus: Corpus, choices: dict[str, Snapshot], known: dict[str, Snapshot
 
 def _facts(one: Snapshot) -> str:
     by = f"{one.about.by} · " if one.about.by else ""
-    return f"{one.about.when} · {by}{holds(one.content)}"
+    return f"{one.about.when} · {by}{holds(one.content)}{_plans(one)}"
 
 
 def _buttons(corpus: Corpus, one: Snapshot, known: dict[str, Snapshot]) -> None:
