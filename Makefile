@@ -8,8 +8,10 @@ UV := $(BIN)/uv pip install --python $(BIN)/python
 ARGS ?=
 # What tests write lies in memory where there is room: a run of indexing waits for the disk as long as it works.
 MEMORY := $(shell df -m --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 4000 { print "/dev/shm" }')
+# Three processes on two cores: a third of the time they wait for a browser, a server or a process that they killed.
+WORKERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 # Files with slow tests first, and a process that is done takes work from the others.
-PYTEST ?= $(if $(MEMORY),TMPDIR=$(MEMORY)) $(BIN)/python -m pytest -n auto --dist worksteal
+PYTEST ?= $(if $(MEMORY),TMPDIR=$(MEMORY)) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: demo app test test-all test-fast test-slow test-scale break-rules lint audit format bench growth systems table guide pictures notebooks clean
 

@@ -41,7 +41,7 @@ _STATIC = Path(__file__).with_name("static")
 
 
 def tab_title(page: str, about: str) -> str:
-    """What the browser's tab and history call a page: what it is about first, so that ten tabs can be told apart."""
+    """What the browser's tab and history call a page: what it is about first, so that ten tabs can be distinguished."""
     return " · ".join(part for part in (plain(about, 60), page, NAME) if part)
 
 

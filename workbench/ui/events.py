@@ -1,7 +1,7 @@
 """What a person does on a card: grades, notes, more like this. From the browser to here, without drawing the page again.
 
 Cards are plain HTML (a widget for each would make the page slow), so one small component carries their events: the page's
-script hands it what was pressed, and Streamlit reruns only the fragment it stands in. A grade is written and nothing else
+script hands it what was pressed, and Streamlit reruns only the fragment it is in. A grade is written and nothing else
 happens, because the script has already shown it; a note opens a dialog; what changes the search runs the whole page.
 
 The component's state is the list of events that this side has not done yet, numbered: a state that changes while a run is on

@@ -46,7 +46,7 @@ def request_of(state: AppState) -> Request:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One column's answer: a result, or the error that stands in its place.
+    """One column's answer: a result, or the error that takes its place.
 
     Attributes:
         mode: The mode that was searched.

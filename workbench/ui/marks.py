@@ -79,7 +79,7 @@ def asked_of(corpus: Corpus, text: str, keywords: str | None = None) -> Asked:
         for name in dict.fromkeys(filter(None, (active, SEARCH))):
             if (query := judging.query(name, text, keywords)) is not None:
                 judgments = None
-                with suppress(JudgmentError):  # nothing of it is judged, or not where it stands now
+                with suppress(JudgmentError):  # nothing of it is judged, or not where it is now
                     judgments = judging.judgments(name, query=query)
                 return Asked(text, name, query, judgments, active, judging.sets.grade_texts(name))
         return Asked(text, SEARCH, None, None, active)

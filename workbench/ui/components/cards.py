@@ -192,7 +192,7 @@ def figures_html(figures: str, few: bool) -> str:
 
 
 def _section(hit: Hit, line: bool = False) -> str:
-    """The heading that the passage stands under, by which passages of one document differ; in a `line` its place comes first."""
+    """The heading that the passage is under, by which passages of one document differ; in a `line` its place comes first."""
     last = hit.section.rpartition(" > ")[2]
     last = "" if last == hit.title else visible(plain(last, 80))
     if line:
@@ -383,7 +383,7 @@ def _column_head(title: str, badge: str, written: int = 0, compact: bool = False
 
 
 def example_head(number: int, example: Example) -> str:
-    """What stands over a worked example's code: its place, what it is, and where it stands."""
+    """What is over a worked example's code: its place, what it is, and where it is."""
     link = document_address(
         example.path, lines=(example.start_line, example.end_line), locator=example.locator, text=example.code
     )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MEASURES = ("nDCG@10", "RR@10", "R@100", "P@10", "AP", "Success@5")
 OFF = "none"
-MOST_UNASKED, MOST_AT_ONCE = 60, 500
+MOST_UNASKED, MOST_AT_ONCE = 100, 500
 """Sets of at most so many queries are retrieved when a page opens, and at the first move; greater ones when somebody asks."""
 FEW = "Few of the first results are judged, and what nobody judged counts as not relevant: judge more before trusting this."
 

@@ -127,12 +127,12 @@ def _lines(moves: Sequence[Move], rows: int) -> str:
 
 def _reasons(moves: Sequence[Move], grades: Mapping[str, int], query: str, known: bool) -> str:
     """The moves with their reasons: losses first, of each kind the most relevant and the best placed first."""
-    told = [m for m in moves if m.kind != "same"]
-    if not told:
+    changed = [m for m in moves if m.kind != "same"]
+    if not changed:
         return cards.note("Both lists are the same.")
-    told.sort(key=lambda m: (KINDS.index(m.kind), -grades.get(m.hit.chunk_id, -1), m.first or m.second))
+    changed.sort(key=lambda m: (KINDS.index(m.kind), -grades.get(m.hit.chunk_id, -1), m.first or m.second))
     rows = []
-    for move in told:
+    for move in changed:
         title = tables.link(cards.document_link(move.hit, {"q": query}), move.hit.title or move.hit.path, 80)
         badge = (tables.Html(grade_badge(grades.get(move.hit.chunk_id), "–")),) if known else ()
         ranks = f"{move.first or '–'} → {move.second or '–'}"

@@ -59,7 +59,7 @@ class Sheet:
         row_starts: int64, offset of each row's first character; every line and every chunk begins a row.
         path: What citations call it.
         chunks: The chunks of one collection in the order of the text.
-        places: Where the text stands in its original, in order; empty for a file that is cited by its lines.
+        places: Where the text is in its original, in order; empty for a file that is cited by its lines.
     """
 
     text: str
@@ -185,7 +185,7 @@ class Sheet:
         self, page: int, matches: Sequence[Span], ranks: Ranks, best: int, focus: int, asked: Mapping[str, str]
     ) -> str:
         """The document from left to right: its chunks among the candidates (the first `best` are results) as links to them,
-        the matches as ticks, and where the page stands.
+        the matches as ticks, and where the page is.
         """
         whole = max(len(self.text), 1)
 
@@ -203,10 +203,10 @@ class Sheet:
             href = (
                 f"#line-{line}" if here else f"document?{urlencode({**asked, 'path': self.path, 'chunk': str(number)})}"
             )
-            said = f"Rank {rank:,}, score {score:.3f}: chunk {number}"
+            text = f"Rank {rank:,}, score {score:.3f}: chunk {number}"
             kind = "wb-result" if rank <= best else 'wb-candidate" tabindex="-1'
             marks.append(
-                f'<a class="{kind}" href="{attribute(href)}" title="{said}" aria-label="{said}" {at(chunk.start, chunk.end)}></a>'
+                f'<a class="{kind}" href="{attribute(href)}" title="{text}" aria-label="{text}" {at(chunk.start, chunk.end)}></a>'
             )
         step = -(-len(matches) // MOST_TICKS) or 1
         ticks = "".join(f"<i {at(match.start)}></i>" for match in matches[::step])

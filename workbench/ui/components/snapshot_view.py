@@ -64,13 +64,13 @@ def _searches(one: Snapshot) -> None:
 def _column(one: Snapshot, number: int) -> str:
     search = one.searches[number]
     heading = search.mode.capitalize()
-    said = f'<p class="wb-msg"><bdi>{visible(plain(search.plan, 200))}</bdi></p>'
+    text = f'<p class="wb-msg"><bdi>{visible(plain(search.plan, 200))}</bdi></p>'
     return cards.column(
         heading,
         one.hits(number),
         ranks={},
         sources=search.sources,
-        messages=said + cards.messages_html((), search.warnings, search.unavailable),
+        messages=text + cards.messages_html((), search.warnings, search.unavailable),
         numbered=search.mode == "grep",
         marks=cards.Marks(asked={"q": search.query, "keywords": search.keywords}, acts=False),
     )

@@ -1,7 +1,7 @@
 """Plans measured on the same queries, as pages draw them: a verdict in a coloured box, the table of plans, and the queries of two
 plans, of which each opens in its place.
 
-Wherever two plans stand beside each other the baseline is A and the other is B, with one colour each.
+Wherever two plans are beside each other the baseline is A and the other is B, with one colour each.
 """
 
 from __future__ import annotations

@@ -169,10 +169,10 @@ def _found(corpus: Corpus, made: Measured) -> None:
     if board.measures:
         measure = str(places[2].selectbox("Measure", board.measures, key=_KEY + "measure"))
         if (d := board.differences(measure)[second]) is not None:
-            said = f"p is corrected for {len(others)} comparisons (Holm)." if len(others) > 1 else ""
+            text = f"p is corrected for {len(others)} comparisons (Holm)." if len(others) > 1 else ""
             if d.queries < FEW_QUERIES:
-                said += f" {counted(d.queries, 'query|queries')} are too few to tell plans apart."
-            st.html(standings.verdict(d, (labels[base], labels[second]), said))
+                text += f" {counted(d.queries, 'query|queries')} are too few to tell plans apart."
+            st.html(standings.verdict(d, (labels[base], labels[second]), text))
     st.html(standings.board_html(board, rows, labels, second))
     for warning in board.warnings:
         st.html(cards.note(warning))

@@ -60,7 +60,7 @@ class Shown:
         text: Its text.
         document: None for a file that was never indexed.
         chunks: Its visible chunks.
-        places: Where its text stands in its original.
+        places: Where its text is in its original.
         place: The characters at the place that the address names, None where it names none.
         problem: Why that place is not shown.
     """

@@ -262,7 +262,7 @@ def _bump(result: SearchResult, shown: Sequence[Candidate], top: int, sources: t
     alt = "Rank in each source and in the fused list, one line a candidate."
     controls.chart(figure, _KEY + "bump", alt, "How ranks moved")
     if top > fits:
-        st.caption(f"The first {fits} of {top}: more lines than that cannot be told apart. The table has them all.")
+        st.caption(f"The first {fits} of {top}: more lines than that cannot be distinguished. The table has them all.")
 
 
 def _plane(corpus: Corpus, result: SearchResult, target: Candidate | None) -> None:

@@ -338,8 +338,8 @@ def _files(corpus: Corpus, place: str, into: str) -> None:
                 if not files:
                     raise UsageError("No file is chosen", "Choose one, then press Load")
                 chosen = name.strip() or Path(files[0].name).stem
-                said = load(corpus, chosen, [(file.name, file.getvalue()) for file in files])
-                _select(corpus, " ".join(chosen.split()), said)
+                message = load(corpus, chosen, [(file.name, file.getvalue()) for file in files])
+                _select(corpus, " ".join(chosen.split()), message)
 
 
 def load(corpus: Corpus, name: str, files: Sequence[tuple[str, bytes]]) -> str:

@@ -337,8 +337,8 @@ def _common_fault(found: Sequence[Found]) -> str:
     results = [f.result for f in found if f.result is not None]
     if len(results) < len(found) or any(r.retrieved.allowed or not r.retrieved.visible for r in results):
         return ""
-    said = [m for m in results[0].messages if all(m in r.messages for r in results)]
-    return cards.alert(said[0], ". ".join(said[1:]), "") if said else ""
+    lines = [m for m in results[0].messages if all(m in r.messages for r in results)]
+    return cards.alert(lines[0], ". ".join(lines[1:]), "") if lines else ""
 
 
 def _column(
