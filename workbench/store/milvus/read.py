@@ -43,7 +43,7 @@ _OVERFETCH = 2
 _COUNTED = 2_000
 """Records whose texts are read to count those with a phrase or a prefix, the likeliest first."""
 
-_KEPT_COUNTS = 4_096
+_KEPT_HELD = 512
 _MOST_DOCUMENTS = 4_000
 """Documents whose lines are searched for one pattern."""
 
@@ -139,12 +139,12 @@ class MilvusWords(LexicalIndex):
     def __init__(self, remote: Remote, records: StoredRecords, expressions: Expressions) -> None:
         super().__init__(records.connection)
         self._remote, self._records, self._expressions, self._masked = remote, records, expressions, False
-        self._counted: LRUCache[tuple[Matcher, str], int] = LRUCache(_KEPT_COUNTS)
+        self._held: LRUCache[tuple[Matcher, str], tuple[Ints, bool]] = LRUCache(_KEPT_HELD)
 
     def shown_by(self, records: StoredRecords, made: Callable[[PostingsReader], PostingsReader]) -> LexicalIndex:
         _ = self.lengths
         other = copy.copy(self)
-        other._records, other._masked, other._counted = records, True, LRUCache(_KEPT_COUNTS)
+        other._records, other._masked, other._held = records, True, LRUCache(_KEPT_HELD)
         return other
 
     def search(self, query: str, scope: Scope, depth: int, *, k1: float, b: float, operator: str) -> Scored:
@@ -152,11 +152,20 @@ class MilvusWords(LexicalIndex):
         parsed = read(query, self.vocabulary)
         counts = self.counts(matchers_of(parsed), scope)
         width = min(MOST, _OVERFETCH * depth + 100)
+        # Records with a rare phrase are known; its words alone would draw in others that lack it.
+        codes = self._codes(scope)
+        with self._lock:
+            held = {m: self._held.get((m, codes), (None, False)) for m, _ in parsed.scored}
+        rare = [numbers for numbers, complete in held.values() if complete]
+        spread = [(m, weight) for m, weight in parsed.scored if not held[m][1]]
+        known = np.unique(np.concatenate([np.zeros(0, np.int64), *rare]))
+        known = known if scope.allowed is None else known[scope.allowed[known]]
         while True:
-            numbers = self._candidates(parsed.scored, counts, scope, width)
+            likeliest = self._candidates(spread, counts, scope, width)
+            numbers = np.union1d(likeliest, known)
             scores = self._scored(parsed, counts, numbers, scope, k1, b, operator)
             kept = scores > 0.0
-            if np.count_nonzero(kept) >= depth or len(numbers) < width or width == MOST:
+            if np.count_nonzero(kept) >= depth or len(likeliest) < width or width == MOST:
                 break
             width = min(MOST, 4 * width)
         numbers, scores = numbers[kept], scores[kept]
@@ -250,13 +259,13 @@ class MilvusWords(LexicalIndex):
                 found[matcher] = known.get(matcher.term, 0)
             else:
                 with self._lock:
-                    count = self._counted.get((matcher, codes))
-                if count is None:
-                    numbers = self._holders(matcher, known, seen, _COUNTED)
-                    count = len(self._posted([matcher], numbers)[matcher].records)
+                    held = self._held.get((matcher, codes))
+                if held is None:
+                    numbers, complete = self._holders(matcher, known, seen, _COUNTED)
+                    held = numbers[self._posted([matcher], numbers)[matcher].records], complete
                     with self._lock:
-                        self._counted[matcher, codes] = count
-                found[matcher] = count
+                        self._held[matcher, codes] = held
+                found[matcher] = len(held[0])
         return found
 
     def _known(self, matchers: Collection[Matcher], codes: str) -> dict[str, int]:
@@ -266,14 +275,15 @@ class MilvusWords(LexicalIndex):
         rows = fetch(self._database, sql, [sorted(terms)]) if terms and not self._masked else []
         return {term: int(df) for term, df in rows}
 
-    def _holders(self, matcher: Matcher, known: Mapping[str, int], scope: Scope, most: int) -> Ints:
-        """Records, ascending, that may hold a matcher: all where some step's rarest terms are in no more than `most`, else the
-        likeliest."""
+    def _holders(self, matcher: Matcher, known: Mapping[str, int], scope: Scope, most: int) -> tuple[Ints, bool]:
+        """Records, ascending, that may hold a matcher, and whether these are all: where some step's rarest terms are in no more
+        than `most`; else the likeliest."""
         steps = [[min(path, key=lambda term: known.get(term, 0)) for path in step] for step in matcher.steps]
         rarest = min(steps, key=lambda terms: sum(known.get(term, 0) for term in terms), default=[])
-        if rarest and not self._masked and sum(known.get(term, 0) for term in rarest) <= most:
+        complete = bool(rarest) and not self._masked and sum(known.get(term, 0) for term in rarest) <= most
+        if complete:
             matcher = Matcher((tuple((term,) for term in rarest),))
-        return self._candidates([(matcher, 1.0)], {matcher: 1}, scope, most)
+        return self._candidates([(matcher, 1.0)], {matcher: 1}, scope, most), complete
 
     def _codes(self, scope: Scope) -> str:
         """The condition on access codes that is the scope's visibility. Raises SourceUnavailable where no codes say it."""
@@ -296,7 +306,7 @@ class MilvusWords(LexicalIndex):
     def where(self, matchers: Collection[Matcher], scope: Scope) -> dict[Matcher, Ints]:
         found, known = {}, self._known(matchers, "")  # at least as many as are visible
         for matcher in dict.fromkeys(matchers):
-            numbers = self._holders(matcher, known, scope, MOST)
+            numbers, _ = self._holders(matcher, known, scope, MOST)
             sure = matcher.term is not None and not self._masked
             found[matcher] = numbers if sure else numbers[self._posted([matcher], numbers)[matcher].records]
         return found
