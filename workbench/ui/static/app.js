@@ -198,13 +198,12 @@
   // that comes while the page runs is neither lost nor taken for the passage before.
   const pressed = [], buttons = {u: "undo", n: "judge-skip", b: "judge-back", x: "judge-rest"};
   const passage = () => document.querySelector(".wb-judge");
-  const asked = () => passage() && passage().dataset.chunk + document.querySelector(".wb-asked").textContent;
   let pressing = false;
   const still = (ran) => new Promise((done) => {
     const since = performance.now(), look = () => {
-      const still = document.querySelector('[data-testid="stApp"]').dataset.testScriptState === "notRunning";
-      ran = ran || !still || performance.now() - since > 400;
-      ran && still ? requestAnimationFrame(done) : requestAnimationFrame(look);
+      const idle = document.querySelector('[data-testid="stApp"]').dataset.testScriptState === "notRunning";
+      ran = ran || !idle || performance.now() - since > 400;
+      ran && idle ? requestAnimationFrame(done) : requestAnimationFrame(look);
     };
     look();
   });
@@ -214,13 +213,9 @@
     while (pressed.length) {
       await still(true);
       const key = pressed.shift(), name = buttons[key] || `judge-grade-${key}`;
-      const before = asked();
-      // Streamlit may do what a button is for and draw nothing: a grade and a skip name their passage, so they can come twice.
-      for (let left = /[ub]/.test(key) ? 1 : 2; left && asked() === before; left--) {
-        const button = document.querySelector(`.st-key-wb-w-${name} button:not(:disabled)`);
-        if (button) button.click();
-        await still(false);
-      }
+      const button = document.querySelector(`.st-key-wb-w-${name} button:not(:disabled)`);
+      if (button) button.click();
+      await still(false);
     }
     pressing = false;
   }
