@@ -21,6 +21,7 @@ from workbench.judgments.known_items import KINDS, make_known_item_set, make_kno
 from workbench.judgments.log import Anchor, find_again
 from workbench.judgments.pooling import BATCH, GIVE_UP, Pool, judge_by_machine, make_pool
 from workbench.judgments.qrels import JudgedPassage
+from workbench.judgments.query_sets import Query
 from workbench.records import Span
 
 Make = Callable[..., wb.Corpus]
@@ -139,6 +140,37 @@ def test_a_query_leaves_its_set_with_its_judgments_and_comes_back_with_them(make
     assert judging.located("tea") == ()
     with pytest.raises(JudgmentError, match="does not have all of these"):
         judging.log.remove_queries("tea", ["q9"])
+
+
+def test_what_a_removal_leaves_is_counted_and_named_again(make_corpus: Make) -> None:
+    """Whole documents judged, once the only judged passage is gone; another stamp, though as many queries are there; an id that
+    another query has by now is not given back.
+    """
+    judging = make_corpus(FILES).judging
+    hit = judging.records.rows([0])[0].chunk.chunk_id
+    judging.sets.create("tea", [Query("1", "hot"), Query("2", "cold")])
+    judging.sets.create("beer", ["dark"])
+    judging.grade(hit, 2, judging.queries("tea")[0], set="tea")
+    assert judging.log.has_passages("tea")
+    back, before = judging.log.remove_queries("tea", ["1"]), judging.sets.stamp()
+    assert not judging.log.has_passages("tea")
+    judging.sets.add("tea", [Query("1", "iced")])
+    judging.log.remove_queries("tea", ["2"])
+    judging.sets.add("beer", ["pale"])
+    assert judging.sets.stamp() != before
+    with pytest.raises(JudgmentError, match="has another query '1' by now"):
+        back()
+
+
+def test_a_query_with_other_keywords_has_an_id_of_its_own_whatever_was_removed(make_corpus: Make) -> None:
+    judging = make_corpus(FILES).judging
+    hit = judging.records.rows([0])[0].chunk.chunk_id
+    for keywords in (None, "one", "two"):
+        judging.grade(hit, 1, "tea", keywords=keywords)
+    second = judging.queries("search")[1]
+    judging.log.remove_queries("search", [second.query_id])
+    judging.grade(hit, 1, "tea", keywords="three")
+    assert [q.keywords for q in judging.queries("search")] == [None, "two", "three"]
 
 
 def test_several_judges_give_the_median_and_other_keywords_are_another_query(make_corpus: Make) -> None:

@@ -369,9 +369,8 @@ def test_a_set_goes_out_as_one_file_and_comes_in_again(judged: wb.Corpus, tmp_pa
         assert data.decode().startswith('query,docid,rating\n"water, kettle",')
         assert again.topics.keys() == {q.query_id for q in judging.queries("again")}
     if form == "trec":
-        topics = (
-            "<top><num> Number: 7\n<title> water\n<desc> Description:\nHow\nmuch\n<narr> Narrative: in a pot\n</top>"
-        )
+        topic = ("<num> Number: 7", "<title> water", "<desc> Description:\nHow\nmuch", "<narr> Narrative: in a pot")
+        topics = "\n".join(("<top>", *topic, "<e-note lang='en'>none", "</top>"))
         (tmp_path / "topics.txt").write_text(topics, encoding="utf-8")
         exchange.import_files(judging, [tmp_path / "topics.txt"], "topics")
         assert [(q.text, q.need) for q in judging.queries("topics")] == [("water", "How much\nin a pot")]

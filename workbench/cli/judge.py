@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from workbench.cli import options, output
 from workbench.cli.options import Given, argument, bounded, flag, option, several, takes
 from workbench.errors import JudgmentError, counted
+
+if TYPE_CHECKING:
+    from workbench.corpus import Corpus
 
 POOLED = ("default", "default sources=keyword", "default sources=vector")
 _NAME = argument("name")
@@ -88,13 +92,22 @@ def show(o: Given) -> None:
         output.say(f"{agreed}.")
 
 
+def _id_of(opened: Corpus, name: str, given: str) -> str:
+    """The id of a set's query, by its words or its id, among those that the principal may see. Raises JudgmentError."""
+    judging = opened.judging
+    by_id = (q for q in judging.queries(name) if q.query_id == given.strip())
+    found = judging.query(name, given) or next(by_id, None)
+    if found is None:
+        raise JudgmentError(f"The set {name!r} has no query {given!r}", "Its queries are on the Query sets page")
+    return found.query_id
+
+
 @judge.command()
 @takes(_NAME, argument("query"), argument("text"), *options.ASKER)
 def describe(o: Given) -> None:
     """Say in TEXT what counts as an answer to QUERY (its words, or its id) of the set NAME. The Judge page shows it."""
     with o.open() as opened:
-        found = opened.judging.query(o.name, o.query)
-        opened.judging.sets.describe(o.name, o.query if found is None else found.query_id, o.text)
+        opened.judging.sets.describe(o.name, _id_of(opened, o.name, o.query), o.text)
     if o.as_json:
         output.print_json({"set": o.name, "query": o.query, "need": o.text.strip()})
 
@@ -196,6 +209,7 @@ def export(o: Given) -> None:
 @takes(_NAME, several("--judge", "judges", help="Compare these judges only; may be repeated."), *options.ASKER)
 def agree(o: Given) -> None:
     """Say how far the judges of the set NAME agree: Cohen's kappa for two, Fleiss' for more."""
+    from workbench.evaluate.statistics import finite
     from workbench.judgments.agreement import agreement
     from workbench.judgments.judging import graded_by
 
@@ -208,7 +222,7 @@ def agree(o: Given) -> None:
     found = agreement(items, o.judges or None)
     values = {"observed": found.observed, "kappa": found.kappa, "weighted_kappa": found.weighted}
     data = {"judges": list(found.judges), "items": found.items, "method": found.method}
-    output.show(o.as_json, {**data, **{n: None if v != v else v for n, v in values.items()}}, found.words + ".")
+    output.show(o.as_json, {**data, **{n: finite(v) for n, v in values.items()}}, found.words + ".")
 
 
 @judge.command()
@@ -222,8 +236,8 @@ def remove(o: Given) -> None:
     """Take the set NAME and its judgments out of the lists, or single queries out of it."""
     with o.open() as opened:
         if o.queries:
-            found = [(opened.judging.query(o.name, query), query) for query in o.queries]
-            opened.judging.log.remove_queries(o.name, [given if q is None else q.query_id for q, given in found])
+            found = list(dict.fromkeys(_id_of(opened, o.name, query) for query in o.queries))
+            opened.judging.log.remove_queries(o.name, found)
             output.show(o.as_json, {"removed": o.queries}, f"{o.name}: removed {counted(len(found), 'query|queries')}")
             return
         count = next((s.judgments for s in opened.judging.overview() if s.name == o.name), 0)

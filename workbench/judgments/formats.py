@@ -44,7 +44,7 @@ _DELIMITERS = (",", ";", "\t")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _TOPIC_PART = re.compile(
-    r"<(num|title|desc|narr)>\s*(?:(?:Number|Topic|Description|Narrative):)?(.*?)(?=</?[a-z]+>|\Z)",
+    r"<(num|title|desc|narr)>\s*(?:(?:Number|Topic|Description|Narrative):)?(.*?)(?=</?[a-z][^<>\n]*>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
 _RUN = re.compile(r"\s*\S+\s+Q0\s+\S.*\s\d+\s+[-+.\deE]+\s+\S+\s*")
@@ -108,7 +108,7 @@ class Draft:
             text = first_of(row, TEXT_NAMES)
             grades = dict.fromkeys(map(str, relevant), 1) if isinstance(relevant, list) else relevant
         if text or relevant is not None:
-            self.add_topic(file, line, query_id, text, read_keywords(row))
+            self.add_topic(file, line, query_id, text, read_keywords(row), first_of(row, NEED_NAMES))
         if not isinstance(grades, dict) or not grades:
             return self.fault(file, line, "relevant is neither a list of documents nor documents with grades")
         for document, grade in grades.items():

@@ -26,7 +26,7 @@ from workbench.judgments.agreement import with_people
 from workbench.judgments.formats import words
 from workbench.judgments.log import MACHINE, Anchor, Judgment, JudgmentLog, find_again, same_passage
 from workbench.judgments.qrels import JudgedPassage, Judgments, inherits
-from workbench.judgments.query_sets import SEARCH, Query, QuerySet, QuerySets, checked
+from workbench.judgments.query_sets import SEARCH, Query, QuerySet, QuerySets, checked, query_id_of
 from workbench.records import Document, Granularity, Principal, Span
 from workbench.saved.database import Database
 from workbench.settings import login
@@ -174,7 +174,9 @@ class Judging:
             known = {(q.text, q.keywords): q for q in before}
             kept = known.get((asked.text, asked.keywords))
             if kept is None and any(q.query_id == asked.query_id for q in known.values()):
-                asked = replace(asked, query_id=f"{asked.query_id}-{len(known)}")  # the same text with other keywords
+                asked = replace(
+                    asked, query_id=f"{asked.query_id}-{query_id_of(asked.keywords or '')[1:]}"
+                )  # other keywords
             asked = kept or asked
             self.sets.add(SEARCH, [asked], make=True, note="Graded on the Search page", by=self.judge)
         return self.log.grade(set, asked.query_id, anchor, grade, judge or self.judge, note)

@@ -41,7 +41,7 @@ from datetime import datetime
 from typing import Any
 
 from workbench.errors import JudgmentError
-from workbench.judgments.query_sets import GRADE_TEXTS, JUDGING, QuerySets
+from workbench.judgments.query_sets import COUNTS, GRADE_TEXTS, JUDGING, QuerySets
 from workbench.records import Span
 from workbench.saved.database import Database, now, time_of
 from workbench.store.access.visibility import MASK
@@ -166,8 +166,7 @@ class JudgmentLog:
         """
         with self.database.writing(JUDGING) as db:
             sql = (
-                f"SELECT {_COLUMNS} FROM judging_log l WHERE set_number = ? AND judge = ? AND undoes IS NULL"
-                " AND NOT EXISTS (SELECT 1 FROM judging_log u WHERE u.undoes = l.number)"
+                f"SELECT {_COLUMNS} FROM judging_log l WHERE set_number = ? AND judge = ? AND {COUNTS}"
                 " AND (? IS NULL OR number = ?) ORDER BY number DESC LIMIT 1"
             )
             row = db.execute(sql, (self.sets.number(db, name), judge, number, number)).fetchone()
@@ -191,15 +190,17 @@ class JudgmentLog:
                 )
             if not db.execute("SELECT 1 FROM judging_queries WHERE set_number = ?", (number,)).fetchone():
                 raise JudgmentError(f"The query set {name!r} would have no queries", "Remove the whole set")
-            undone = _take_back(
-                db,
-                f"set_number = ? AND query_id IN ({places}) AND undoes IS NULL AND number NOT IN"
-                " (SELECT undoes FROM judging_log WHERE undoes IS NOT NULL)",
-                (number, *query_ids),
-            )
+            undone = _take_back(db, f"set_number = ? AND query_id IN ({places}) AND {COUNTS}", (number, *query_ids))
 
         def back() -> None:
             with self.database.writing(JUDGING) as db:
+                sql = "SELECT text, keywords FROM judging_queries WHERE set_number = ? AND query_id = ?"
+                for row in rows:
+                    now_there = db.execute(sql, row[:2]).fetchone()
+                    if now_there is not None and tuple(now_there) != row[3:5]:
+                        raise JudgmentError(
+                            f"The set {name!r} has another query {row[1]!r} by now", "Remove that one first"
+                        )
                 places = ", ".join("?" * len(rows[0]))
                 db.executemany(f"INSERT OR IGNORE INTO judging_queries VALUES ({places})", rows)
                 db.executemany("DELETE FROM judging_log WHERE number = ?", [(n,) for n in undone])
@@ -216,7 +217,7 @@ class JudgmentLog:
 
     def has_passages(self, name: str) -> bool:
         """Whether parts of documents were judged in a set, and not whole ones alone."""
-        sql = "SELECT 1 FROM judging_log WHERE set_number = ? AND end_char > 0 LIMIT 1"
+        sql = f"SELECT 1 FROM judging_log l WHERE set_number = ? AND end_char > 0 AND {COUNTS} LIMIT 1"
         with self.database.reading(JUDGING) as db:
             return db.execute(sql, (self.sets.number(db, name),)).fetchone() is not None
 
@@ -224,8 +225,7 @@ class JudgmentLog:
         """`valid` inside a transaction, by the set's number."""
         sql = (
             f"SELECT {_COLUMNS}, max(number) OVER (PARTITION BY query_id, tenant, root, path, start_char, end_char, judge)"
-            " AS newest FROM judging_log l WHERE set_number = ? AND undoes IS NULL AND (? IS NULL OR query_id = ?)"
-            " AND NOT EXISTS (SELECT 1 FROM judging_log u WHERE u.undoes = l.number)"
+            f" AS newest FROM judging_log l WHERE set_number = ? AND {COUNTS} AND (? IS NULL OR query_id = ?)"
         )
         rows = db.execute(f"SELECT * FROM ({sql}) WHERE number = newest ORDER BY number", (number, query_id, query_id))
         return tuple(map(_judgment, rows.fetchall()))
@@ -236,7 +236,7 @@ def _take_back(db: sqlite3.Connection, where: str, values: Sequence[Any]) -> lis
     rows = db.execute(
         "INSERT INTO judging_log (set_number, query_id, tenant, root, path, start_char, end_char, quote, access,"
         " grade, judge, time, note, document, undoes) SELECT set_number, query_id, tenant, root, path, start_char,"
-        f" end_char, '', access, grade, judge, ?, '', document, number FROM judging_log WHERE {where} RETURNING number",
+        f" end_char, '', access, grade, judge, ?, '', document, number FROM judging_log l WHERE {where} RETURNING number",
         (now(), *values),
     )
     return [int(row["number"]) for row in rows]

@@ -33,6 +33,8 @@ GRADE_TEXTS = ("not relevant", "related", "relevant", "answers it")
 """What the grades 0 to 3 mean, where a set does not say it in its own words."""
 LONGEST_GRADE_TEXT = 300
 
+COUNTS = "l.undoes IS NULL AND NOT EXISTS (SELECT 1 FROM judging_log u WHERE u.undoes = l.number)"
+"""Which rows of the log, as `l`, are judgments that nobody has taken back."""
 JUDGING = Group(
     "judging",
     (
@@ -124,8 +126,7 @@ class QuerySets:
         sql = (
             "SELECT name, note, made, made_by,"
             " (SELECT count(*) FROM judging_queries q WHERE q.set_number = s.number) AS queries,"
-            " (SELECT count(*) FROM judging_log l WHERE l.set_number = s.number AND l.undoes IS NULL AND NOT EXISTS"
-            "  (SELECT 1 FROM judging_log u WHERE u.undoes = l.number)) AS judgments"
+            f" (SELECT count(*) FROM judging_log l WHERE l.set_number = s.number AND {COUNTS}) AS judgments"
             " FROM judging_sets s WHERE tenant = ? AND removed IS NULL ORDER BY number DESC"
         )
         return tuple(
@@ -137,7 +138,9 @@ class QuerySets:
         """Something else after every change of any set, query or judgment."""
         sql = (
             "SELECT (SELECT max(number) FROM judging_log), (SELECT count(*) FROM judging_log),"
-            " (SELECT count(*) FROM judging_queries), (SELECT sum(length(need)) FROM judging_queries),"
+            " (SELECT group_concat(set_number || '/' || queries || '/' || letters, '|') FROM"
+            "  (SELECT set_number, count(*) AS queries, sum(length(text) + length(need)) AS letters"
+            "   FROM judging_queries GROUP BY set_number)),"
             " (SELECT group_concat(name || '/' || ifnull(removed, '') || grades, '|') FROM judging_sets)"
         )
         return tuple(self.database.rows(JUDGING, sql)[0])
