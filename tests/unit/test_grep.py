@@ -236,6 +236,7 @@ def test_very_long_patterns_and_searches_say_so(tmp_path, monkeypatch):
     [
         ("retry", False, False), ("Retry", False, True), (r"\S+", False, True), (r"\S+\W\D\pL\p{Lu}", True, False),
         (r"[A-Z]", True, True), (r"\x41", True, True), ("(?P<Name>a)", True, False), (r"\QA\E", True, True),
+        (r"\Q\Users\E", True, True), (r"\Q\x{FFFFFFFF}\E", True, True), (r"\Qa\E\S", True, False),
         ("É", True, True), ("ß", True, False), (r"[[:upper:]]\B", True, False),
     ],
 )  # fmt: skip

@@ -289,6 +289,14 @@ def test_a_charts_series_are_read_with_their_categories_and_numbers(tmp_path):
     assert "Harvest: North 1.5, South 20" in documents[0].text
 
 
+def test_a_sheet_that_breaks_off_keeps_the_rows_before(tmp_path):
+    book = xlsx({"Sales": [["a", "b"], [1, 2], [], ["c", "d"], [3, 4]]})
+    data = changed(book, "xl/worksheets/sheet1.xml", lambda part: part[: part.rindex("<row")])
+    (document,), problems = read(saved(tmp_path, "a.xlsx", data))
+    assert "a | b\n1 | 2" in document.text
+    assert len(problems) == 1
+
+
 def test_text_boxes_on_a_sheet_are_read_after_its_rows(tmp_path):
     spaces = 'xmlns:x="urn:x" xmlns:a="urn:a"'
     words = "<a:p><a:r><a:t>Not </a:t></a:r><a:r><a:t>audited</a:t></a:r></a:p>"

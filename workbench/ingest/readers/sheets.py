@@ -41,11 +41,13 @@ _NO_CELLS = ("dialogsheet", "macrosheet", "xlMacrosheet", "xlIntlMacrosheet")
 def write_sheet(writer: TextWriter, name: str, rows: Iterable[Row], hidden: bool = False) -> None:
     """Write a sheet: its name, then a table for each block of rows without an empty one between them."""
     writer.apart()
-    listed, header = list(rows), ""
-    if listed:
-        writer.heading(name + " (hidden sheet)" * hidden, 1, locator(sheet=name, row=listed[0][0]))
-    for _, block in groupby(enumerate(listed), lambda counted: counted[1][0] - counted[0]):
-        header = _write_block(writer, name, [row for _, row in block], header)
+    header: str | None = None
+    # One block after the other: where the sheet breaks off, what came before is there.
+    for _, numbered in groupby(enumerate(rows), lambda counted: counted[1][0] - counted[0]):
+        block = [row for _, row in numbered]
+        if header is None:
+            writer.heading(name + " (hidden sheet)" * hidden, 1, locator(sheet=name, row=block[0][0]))
+        header = _write_block(writer, name, block, header or "")
 
 
 def _write_block(writer: TextWriter, name: str, block: list[Row], header: str) -> str:

@@ -47,7 +47,8 @@ _ONLY_RE2 = re.compile(r"\\[pPC]|\[[^\]]*(?:\[|--|&&|\|\||~~)|\{,|\(\?[a-z-]*U")
 
 _SPELT = re.compile(r"\\x\{([0-9A-Fa-f]{1,8})\}|\\Q(.*?)(?:\\E|$)|\[:(\w+):\]|(\\z)|\\.", re.DOTALL)
 _NAMELESS = re.compile(
-    r"\\x(?:\{([0-9A-Fa-f]{1,8})\}|([0-9A-Fa-f]{2}))|\\[pP](?:\{\^?\w+\}|\w)|\\.|\(\?P?<\w+>|\[:\w+:\]"
+    r"\\Q(.*?)(?:\\E|$)|\\x(?:\{([0-9A-Fa-f]{1,8})\}|([0-9A-Fa-f]{2}))|\\[pP](?:\{\^?\w+\}|\w)|\\.|\(\?P?<\w+>|\[:\w+:\]",
+    re.DOTALL,
 )
 _NAMED = {
     "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "digit": "0-9", "lower": "a-z", "upper": "A-Z", "word": "0-9A-Za-z_",
@@ -123,8 +124,14 @@ def read_regex(pattern: str, *, ignore: bool = False, whole_word: bool = False, 
 
 def has_capital(pattern: str, regex: bool) -> bool:
     r"""Whether a pattern names an upper-case letter; `\S`, `\pL`, `[:upper:]` and group names name none."""
-    named = _NAMELESS.sub(lambda m: chr(int(m[1] or m[2], 16)) if m[1] or m[2] else "", pattern) if regex else pattern
+    named = _NAMELESS.sub(_named, pattern) if regex else pattern
     return any(character.isupper() for character in named)
+
+
+def _named(found: re.Match[str]) -> str:
+    """The letters that a piece of a pattern names: those of a quotation, or one by its number."""
+    letters, *number = found.groups()
+    return letters if letters is not None else "".join(chr(int(digits, 16)) for digits in number if digits)
 
 
 class _NotUnderstoodError(Exception):
