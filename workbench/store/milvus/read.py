@@ -21,7 +21,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 from cachetools import LRUCache
-from numpy.typing import NDArray
 
 from workbench.errors import SourceUnavailable
 from workbench.records import EncoderIdentity
@@ -36,7 +35,7 @@ from workbench.store.milvus.expressions import Expressions
 from workbench.store.milvus.remote import MOST, Remote
 from workbench.store.milvus.write import dimension, vector_field
 from workbench.store.records import StoredRecords
-from workbench.store.types import Scope, Scored
+from workbench.store.types import Floats, Floats32, Ints, Scope, Scored
 from workbench.store.vectors import check_exact, checked_query
 
 _OVERFETCH = 2
@@ -49,10 +48,6 @@ _MOST_DOCUMENTS = 4_000
 
 _MOST_COSINES = 50_000
 _WIDEST = 32_768  # what Milvus takes for ef
-
-Floats32 = NDArray[np.float32]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class MilvusTexts:
@@ -150,15 +145,11 @@ class MilvusWords(LexicalIndex):
     def search(self, query: str, scope: Scope, depth: int, *, k1: float, b: float, operator: str) -> Scored:
         """The best `depth` allowed records of the candidates; `found` is the number of candidates that match."""
         parsed = read(query, self.vocabulary)
-        counts = self.counts(matchers_of(parsed), scope)
+        counts, rare = self._counted(matchers_of(parsed), scope)
         width = min(MOST, _OVERFETCH * depth + 100)
         # Records with a rare phrase are known; its words alone would draw in others that lack it.
-        codes = self._codes(scope)
-        with self._lock:
-            held = {m: self._held.get((m, codes), (None, False)) for m, _ in parsed.scored}
-        rare = [numbers for numbers, complete in held.values() if complete]
-        spread = [(m, weight) for m, weight in parsed.scored if not held[m][1]]
-        known = np.unique(np.concatenate([np.zeros(0, np.int64), *rare]))
+        spread = [(m, weight) for m, weight in parsed.scored if m not in rare]
+        known = np.unique(np.concatenate([np.zeros(0, np.int64), *(rare[m] for m, _ in parsed.scored if m in rare)]))
         known = known if scope.allowed is None else known[scope.allowed[known]]
         while True:
             likeliest = self._candidates(spread, counts, scope, width)
@@ -247,12 +238,14 @@ class MilvusWords(LexicalIndex):
 
     def counts(self, matchers: Collection[Matcher], scope: Scope) -> dict[Matcher, int]:
         """In how many visible records each occurs: of terms as they were counted, of phrases and prefixes by their texts."""
+        return self._counted(matchers, scope)[0]
+
+    def _counted(self, matchers: Collection[Matcher], scope: Scope) -> tuple[dict[Matcher, int], dict[Matcher, Ints]]:
+        """The counts, and the visible records of those phrases of which all are known, ascending."""
         codes = self._codes(scope)
-        seen = Scope(
-            scope.visible, scope.visible, scope.visible_documents, scope.visible_documents, f"{scope.key} seen"
-        )
+        seen = Scope(scope.visible, scope.visible, scope.visible_documents, scope.visible_documents, f"seen{codes}")
         known = self._known(matchers, codes)
-        found = {}
+        found, rare = dict[Matcher, int](), dict[Matcher, Ints]()
         for matcher in dict.fromkeys(matchers):
             # Where texts are masked, what was counted tells of masked words: then terms are counted in the texts too.
             if matcher.term is not None and not self._masked:
@@ -265,8 +258,11 @@ class MilvusWords(LexicalIndex):
                     held = numbers[self._posted([matcher], numbers)[matcher].records], complete
                     with self._lock:
                         self._held[matcher, codes] = held
-                found[matcher] = len(held[0])
-        return found
+                numbers, complete = held
+                found[matcher] = len(numbers)
+                if complete:
+                    rare[matcher] = numbers
+        return found, rare
 
     def _known(self, matchers: Collection[Matcher], codes: str) -> dict[str, int]:
         """In how many visible records each term of some matchers is, as they were counted; none where texts are masked."""
