@@ -8,7 +8,6 @@ command line's `doctor`, the guide and the tests read this same table; an unknow
 
 from __future__ import annotations
 
-import getpass
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -308,6 +307,8 @@ def read_yaml(text: str, first: int = 1) -> Any:
 
 def login() -> str:
     """Who judges and makes snapshots on this machine: the setting `user`, else the login name, else nobody ("")."""
+    import getpass
+
     try:
         return str(get("user")).strip() or getpass.getuser()
     except (KeyError, OSError, ImportError):

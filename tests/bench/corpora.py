@@ -222,7 +222,9 @@ def prepare(source: Source, keep: Path | None, tell: Callable[[Progress], None])
     """The corpus of a source, built if it is not there."""
     base = (keep or settings.cache_dir() / "bench") / f"corpus-{source.digest[:16]}"
     folder, facts = base / "corpus", base / BUILT
-    if not (facts.is_file() and _whole(folder)):
+    if not (
+        facts.is_file() and "processor_seconds" in json.loads(facts.read_text(encoding="utf-8")) and _whole(folder)
+    ):
         started, used = time.perf_counter(), sum(os.times()[:4])
         build_given(folder, source.root, _told(source, tell), source.identity, tell)
         built = {"seconds": time.perf_counter() - started, "processor_seconds": sum(os.times()[:4]) - used}

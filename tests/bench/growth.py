@@ -91,7 +91,6 @@ def markdown(facts: dict[str, Any]) -> str:
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']:g} GB, Python {machine['python']}, commit"
         f" {machine['commit']}, load {machine['load']:.1f} at the start. p50 and p95 in ms of a whole search with its ten rows,"
         f" warm, query vectors kept, {ROUNDS} rounds of {facts['questions']} questions and {facts['words']} words.", "",
-        *facts.get("notes", ()),
         "| chunks | build s (processor) | build MB | on disk MB | open ms | " + " | ".join(KINDS) + " | search MB | corpus |",
         "|" + "---|" * (7 + len(KINDS)),
     ]  # fmt: skip

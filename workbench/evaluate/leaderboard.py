@@ -76,6 +76,7 @@ class Leaderboard:
         """Each plan against the baseline by one measure (the first), p corrected for the number of plans; None for the baseline
         itself. Worked out once. Raises UsageError where the plans were not measured on the same judgments.
         """
+        measure = measure or next(iter(self.measures), None)
         if measure not in self._differences:
             self._differences[measure] = self._compared(measure)
         return self._differences[measure]

@@ -61,7 +61,7 @@ def bootstrap_interval(values: Floats, *, resamples: int = RESAMPLES, seed: int 
 
 def known(low: float, high: float) -> tuple[float | None, float | None]:
     """The ends of an interval for a table; None where no spread can be estimated."""
-    return (None, None) if math.isnan(low) else (low, high)
+    return finite(low), finite(high)
 
 
 def finite(value: float | None) -> float | None:

@@ -33,6 +33,7 @@ from workbench.evaluate.statistics import (
     bootstrap_interval,
     choice_difference,
     deal,
+    finite,
     holm,
     known,
     nested,
@@ -321,12 +322,11 @@ class Sweep:
         import polars as pl
 
         rows, marked = [], self._marked(field)
+        column, means = self.column(measure), self.means(measure)
         for value, n in self._along(field, self.best if at is None else Plan.of(at)):
-            low, high = bootstrap_interval(self.column(measure)[n], seed=self.seed)
+            low, high = bootstrap_interval(column[n], seed=self.seed)
             marks = ",".join(word for word, (place, _) in marked.items() if place == n)
-            rows.append(
-                (plan_fields.show(value), _number(value), float(self.means(measure)[n]), *known(low, high), marks)
-            )
+            rows.append((plan_fields.show(value), _number(value), float(means[n]), *known(low, high), marks))
         schema = dict.fromkeys(("value", "number", "mean", "low", "high", "marks"), pl.Float64)
         return pl.DataFrame(rows, schema={**schema, "value": pl.String, "marks": pl.String}, orient="row")
 
@@ -432,7 +432,7 @@ class Sweep:
             "figure": d.second_mean, "baseline_figure": d.first_mean, "difference": d.difference,
             "interval": list(known(d.low, d.high)), "p": d.p, "wins": d.wins, "losses": d.losses, "ties": d.ties,
             "significant": d.significant, "in_sample": float(self.means()[self.best_index]), "oracle": self.oracle,
-            "judged@10": None if math.isnan(self.after.coverage.judged) else self.after.coverage.judged,
+            "judged@10": finite(self.after.coverage.judged),
             "verdict": self.verdict, "agreement": self.agreement, "warnings": list(self.warnings),
             "top": self.frame(most).to_dicts(),
         }  # fmt: skip

@@ -19,7 +19,7 @@ from workbench.records import Span
 
 CELLS = " | "
 _ROWS_FOR_HEADER = 10
-_LONGEST_CELL = 500
+LONGEST_CELL = 500
 _TEN = re.compile(r"(?<![\d.,])10$")
 _EMPTY_TITLE = re.compile(
     r"(?i)[\W_]*(?:(?:untitled|unbenannt|anonymous|unspecified|title|titel)(?: ?(?:document|dokument|presentation|spreadsheet))?"
@@ -310,7 +310,7 @@ def is_number(cell: str) -> bool:
 
 def is_layout(cells: Sequence[Sequence[str]]) -> bool:
     """Whether a table is a frame around text: it has one column, or a cell of more than 500 characters."""
-    return max(map(len, cells), default=0) < 2 or any(len(cell) > _LONGEST_CELL for row in cells for cell in row)
+    return max(map(len, cells), default=0) < 2 or any(len(cell) > LONGEST_CELL for row in cells for cell in row)
 
 
 def useful_title(title: str) -> str:

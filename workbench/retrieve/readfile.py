@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench import settings
-from workbench.errors import CorpusError, UsageError, sentence
+from workbench.errors import CorpusError, UsageError, sentence, some_of
 from workbench.ingest.encoding import normalise
 from workbench.ingest.errors import ReadError
 from workbench.ingest.frontmatter import read_front_matter
@@ -459,5 +459,4 @@ def _listed(key: str, values: Sequence[str]) -> str:
         return ""
     if len(names) > 2 and all(name[:1].isdigit() for name in names):
         return f"{key} {names[0]} to {names[-1]}"
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return f"{key} {', '.join(names[:_MOST_NAMED])}{more}"
+    return f"{key} {some_of(names, _MOST_NAMED)}"

@@ -77,7 +77,7 @@ def gather(
         principal = results[0].retrieved.request.principal
     elif corpus is not None:
         engine, principal = corpus.engine, corpus.principal
-        scope = engine.records.scope(principal, None, ())
+        scope = engine.visible
     else:
         raise UsageError(
             "An evaluation does not know its corpus", "Pass corpus= too: wb.Snapshot.of(evaluation, corpus=corpus)"

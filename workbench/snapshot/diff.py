@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from workbench.errors import UsageError, counted, some_of
-from workbench.evaluate.statistics import paired_difference
+from workbench.evaluate.statistics import known, paired_difference
 from workbench.plan import fields as plan_fields
 from workbench.ranking.agreement import jaccard, overlap, rbo
 from workbench.snapshot.schema import Content, SavedSearch, name_of_row, types_of, who
@@ -250,9 +250,8 @@ def _measures(first: Snapshot, one: int, second: Snapshot, two: int, name: str) 
         if queries:
             values = (np.array([v[q, measure] for q in queries]) for v in (before, after))
             found = paired_difference(measure, (LETTERS[0], name), *values, seed=saved.seed)
-            low, high = (None if v != v else v for v in (found.low, found.high))
             means = (found.first_mean, found.second_mean, found.difference)
-            yield (name, title, measure, *means, low, high, found.p, found.verdict)
+            yield (name, title, measure, *means, *known(found.low, found.high), found.p, found.verdict)
 
 
 # --- the answer -----------------------------------------------------------------------------------------------------------

@@ -143,7 +143,7 @@ def _at_hand(snapshot: Snapshot, corpus: Corpus) -> str:
     if info["digest"] == origin.digest:
         return ""
     engine = corpus.engine
-    now = build.documents(engine, engine.records.scope(corpus.principal, None, ()))
+    now = build.documents(engine, engine.visible)
     found = changed_since(snapshot, {row[0]: (row[1], row[2]) for row in now})
     # Of documents that were left out for an audience nothing is known.
     changes = ", ".join((replace(found, added={}) if snapshot.about.omitted else found).documents())

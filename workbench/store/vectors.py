@@ -23,17 +23,12 @@ from typing import Any
 
 import numpy as np
 from cachetools import LRUCache
-from numpy.typing import NDArray
 
 from workbench.encode.protocol import Meter
 from workbench.errors import CorpusError, EncoderMismatch, UsageError
 from workbench.records import EncoderIdentity, ProgressCallback
 from workbench.store.generations import damaged, unreadable
-from workbench.store.types import Scope, Scored
-
-Floats32 = NDArray[np.float32]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from workbench.store.types import Floats, Floats32, Ints, Scope, Scored
 
 MATRIX = "vectors.npy"
 GRAPH = "index.usearch"

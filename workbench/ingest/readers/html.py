@@ -19,6 +19,7 @@ from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.outline import (
     CELLS,
+    LONGEST_CELL,
     Lines,
     Outline,
     Section,
@@ -57,7 +58,6 @@ _BLOCK = frozenset(
     " fieldset address details summary hr pre hgroup center".split()
 )
 _LINE = frozenset("li tr td th dt dd caption option legend".split())
-_LONGEST_CELL = 500
 _SPACE, _ALL_SPACE = re.compile(r"[ \t\n\r\f]+"), re.compile(r"\s+")
 _SET_BEFORE = re.compile(r"(?:#{1,6} |- |[0-9]+\. |[ |])*")  # what is written before the first words of a line
 _META = {"description": "description", "author": "author", "keywords": "keywords", "date": "date", "dc.date": "date"}
@@ -340,7 +340,7 @@ class _Writer:
         if not rows or any(name in _HEADINGS or name == "pre" for name in inside):
             return False
         written = [[_one_line(cell, _ALL_SPACE) if cell is not None else ("", []) for cell in row] for row in cells]
-        if max((len(words) for row in written for words, _ in row), default=0) > _LONGEST_CELL:
+        if max((len(words) for row in written for words, _ in row), default=0) > LONGEST_CELL:
             return False
         filled = [index for index, row in enumerate(written) if any(words for words, _ in row)]
         lines = [written[index] for index in filled]

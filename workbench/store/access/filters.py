@@ -36,7 +36,7 @@ from dataclasses import field as attribute
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from workbench.errors import FilterError
+from workbench.errors import FilterError, some_of
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 _ORDER = COMPARISONS[2:]
@@ -369,8 +369,7 @@ def _check_fields(node: Node, keys: set[str]) -> None:
         known = sorted({*COLUMNS, *keys})
         close = difflib.get_close_matches(name, known, 1)
         hint = f"Did you mean {close[0]}? " if close else ""
-        more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
-        remedy = f"{hint}The fields are {', '.join(known[:_MOST_NAMES])}{more}"
+        remedy = f"{hint}The fields are {some_of(known, _MOST_NAMES)}"
         raise _fault(f"names the unknown field {condition.field}", condition.at, remedy)
 
 

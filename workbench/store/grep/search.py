@@ -27,14 +27,13 @@ from itertools import accumulate, islice, pairwise
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from workbench.errors import QueryError, UsageError
 from workbench.records import Passage, Span, joined
 from workbench.store.arrays import Columns
 from workbench.store.grep.pattern import GrepPattern, matches, prepare
 from workbench.store.grep.text import MappedText
-from workbench.store.types import GrepAnswer, Scope, Texts
+from workbench.store.types import Floats, GrepAnswer, Ints, Scope, Texts
 
 MOST_SECONDS = 30.0
 """Longest time that one pattern may take."""
@@ -67,8 +66,6 @@ _DENSE = 1 << 15
 # Later matches of a line that is cut are looked for this far beyond what is shown of it, so that a pattern that reads on
 # to the end of the line costs no more for each of its matches.
 _SLACK_BYTES = 1 << 16
-
-Ints = NDArray[np.int64]
 
 
 def scan(text: MappedText, documents: Ints | None, pattern: GrepPattern, most: int, pool: Executor) -> Ints:
@@ -196,7 +193,7 @@ class Groups:
     first: Ints
     after: Ints
     documents: Ints
-    scores: NDArray[np.float64]
+    scores: Floats
 
 
 def group(text: MappedText, matched: Sequence[Ints], context: int) -> Groups:

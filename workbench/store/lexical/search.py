@@ -37,7 +37,7 @@ from workbench.store.lexical import tokens
 from workbench.store.lexical.build import expanded, made_alike
 from workbench.store.lexical.query import Item, Matcher, ParsedQuery, Path, Step, highlight, needed, word_matcher
 from workbench.store.lexical.synonyms import NONE, Vocabulary, read
-from workbench.store.types import Occurring, QueryWords, Scope, Scored, WordScore
+from workbench.store.types import Floats, Ints, Occurring, QueryWords, Scope, Scored, WordScore
 
 if TYPE_CHECKING:
     from workbench.store.records import StoredRecords
@@ -46,8 +46,6 @@ CACHE_BYTES = 64_000_000
 """Postings that are kept, of one generation."""
 
 _SPAN_MASK = (1 << tokens.SPAN_BITS) - 1
-
-Int64s = NDArray[np.int64]
 
 
 class Postings(NamedTuple):
@@ -152,7 +150,7 @@ def _merged(words: Sequence[_Word]) -> Postings:
 
 def _phrase(steps: Sequence[Step], words: dict[str, list[_Word]]) -> Postings:
     candidates = _candidates(steps, words)
-    state: Int64s | None = None
+    state: Ints | None = None
     for step in steps:
         state = union([_advance(path, words, candidates, state) for path in step])
         if not len(state):
@@ -179,7 +177,7 @@ def _candidates(steps: Sequence[Step], words: dict[str, list[_Word]]) -> NDArray
     return candidates
 
 
-def _advance(path: Path, words: dict[str, list[_Word]], candidates: NDArray[np.int32], state: Int64s | None) -> Int64s:
+def _advance(path: Path, words: dict[str, list[_Word]], candidates: NDArray[np.int32], state: Ints | None) -> Ints:
     """From the places where the next word must start to those after the path; None: it may start anywhere."""
     for term in path:
         found = [_places(word, candidates) for word in words.get(term, ())]
@@ -193,7 +191,7 @@ def _advance(path: Path, words: dict[str, list[_Word]], candidates: NDArray[np.i
     return state if state is not None else np.zeros(0, np.int64)
 
 
-def _places(word: _Word, candidates: NDArray[np.int32]) -> tuple[Int64s, Int64s]:
+def _places(word: _Word, candidates: NDArray[np.int32]) -> tuple[Ints, Ints]:
     """Where a word starts in the candidates (index of the candidate << 32 | position), and its spans."""
     held = np.flatnonzero(contains(word.records, candidates))
     at = np.searchsorted(word.records, candidates[held])
@@ -221,9 +219,6 @@ def union(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 _SAMPLE = 8
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class View(NamedTuple):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from workbench.errors import some_of
 from workbench.plan import fields as plan_fields
 from workbench.plan.controls import GROUPS, Group, Slot
 from workbench.plan.plan import Plan
@@ -88,9 +89,8 @@ def _group(group: Group, plan: Plan, state: AppState, corpus: Corpus, places: di
                     boxes.exactness()
                 if group.name == "documents":
                     fields = resources.filter_fields(corpus)
-                    named = ", ".join(f"`{name.replace('`', '')}`" for name in fields[:MOST_FIELDS])
-                    more = f" and {len(fields) - MOST_FIELDS} more" if len(fields) > MOST_FIELDS else ""
-                    st.caption(f"A filter may name: {named}{more}. [Guide](guide?page=search#filters)")
+                    named = some_of([f"`{name.replace('`', '')}`" for name in fields], MOST_FIELDS)
+                    st.caption(f"A filter may name: {named}. [Guide](guide?page=search#filters)")
 
 
 def _slot(slot: Slot, plan: Plan, state: AppState, corpus: Corpus) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.errors import CorpusError, UsageError, WorkbenchError
+from workbench.errors import CorpusError, UsageError, WorkbenchError, some_of
 from workbench.locators import Place, whole_number
 from workbench.markup import attribute, plain, visible
 from workbench.records import Chunk, Document, Span
@@ -338,7 +338,6 @@ def _links(paths: Sequence[str]) -> str:
 
 
 def facts_html(document: Document, chunks: Sequence[Chunk], copies: Sequence[str] = ()) -> str:
-    more = len(copies) - MOST_COPIES
     facts = {
         "type": document.type,
         "language": document.language,
@@ -352,7 +351,7 @@ def facts_html(document: Document, chunks: Sequence[Chunk], copies: Sequence[str
         "pages": f"{len(document.page_starts):,}" if document.page_starts else "",
         "url": document.url,
         "folder": document.root,
-        "the same file": ", ".join(copies[:MOST_COPIES]) + (f" and {more:,} more" if more > 0 else ""),
+        "the same file": some_of(copies, MOST_COPIES),
         "document id": document.document_id,
         "sha256": document.sha256,
     }

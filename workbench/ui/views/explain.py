@@ -478,12 +478,11 @@ def statements(result: SearchResult) -> list[tuple[str, str, str]]:
 def filter_statement(result: SearchResult) -> str:
     from workbench.store.access import filters
 
-    records, request = result.engine.records, result.retrieved.request
+    engine = result.engine
     node = filters.parse(result.filters)
     # Every condition's field was known when the search ran, so the fields that it names are taken as known here.
     keys = sorted({c.field.removeprefix("metadata.") for c in filters.conditions(node)})
-    scope = records.scope(request.principal, None, ())
-    names = sorted(records.info(scope)["collections"]) if filters.uses_collection(node) else ()
+    names = sorted(engine.records.info(engine.visible)["collections"]) if filters.uses_collection(node) else ()
     sql, given = filters.select(node, names, keys)
     values = "\n".join(f"-- ${i}: {v!r}" for i, v in enumerate(given, 1))
     return f"{sql}\n{values}".rstrip()
