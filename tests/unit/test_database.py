@@ -9,6 +9,7 @@ import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -74,6 +75,19 @@ def test_processes_lose_nothing(tmp_path):
         process.communicate(timeout=60)
         assert process.returncode == 0
     assert sorted(texts(Database(tmp_path))) == sorted(f"{name} {n}" for name in "abc" for n in range(40))
+
+
+def test_who_writes_first_waits_for_those_who_make_the_file_at_the_same_moment(tmp_path):
+    with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("CREATE TABLE other (number INTEGER)")
+        other.execute("BEGIN IMMEDIATE")  # holds the file before it is in WAL mode
+        with pytest.raises(CorpusLocked):
+            add(Database(tmp_path, busy_seconds=0.05), "too early")
+        done = Timer(0.2, lambda: other.execute("COMMIT"))
+        done.start()
+        add(Database(tmp_path), "after")
+        done.join()
+    assert texts(Database(tmp_path)) == ["after"]
 
 
 def test_a_kill_loses_at_most_what_was_in_flight(tmp_path):

@@ -25,6 +25,7 @@ from __future__ import annotations
 import os
 import shlex
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -139,7 +140,7 @@ class Database:
             if new:
                 private(self.path)  # the files that WAL makes beside it get the same rights
             try:
-                db.execute("PRAGMA journal_mode=WAL")
+                _use_wal(db, self._busy)
                 db.execute("PRAGMA synchronous=FULL")
             except BaseException:
                 db.close()
@@ -269,6 +270,19 @@ def _connect(where: str, busy: float = 0.0) -> sqlite3.Connection:
     db.row_factory = sqlite3.Row
     db.execute("PRAGMA foreign_keys=ON")
     return db
+
+
+def _use_wal(db: sqlite3.Connection, busy: float) -> None:
+    """Switch to WAL mode, which the file keeps. Where others do so at the same moment SQLite refuses without waiting."""
+    deadline = time.monotonic() + busy
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as exc:
+            if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
 
 
 def _version(db: sqlite3.Connection, group: Group) -> int:
