@@ -82,6 +82,8 @@ def graph(ground: Ground) -> Row:
     from usearch.index import Index
 
     index = ground.engine.vectors("")
+    if index.without_graph:
+        raise UsageError(index.without_graph, "Take more chunks")
     truth = [index.search(vector, EVERYTHING, DEPTH, exact="yes").numbers for vector in ground.vectors]
 
     def ours(vector: NDArray[np.float32]) -> NDArray[np.int64]:

@@ -26,8 +26,11 @@ def unit_rows(count: int, dim: int = 24, seed: int = 0, clusters: int = 12) -> M
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
 
-def built(folder: Path, rows: Matrix) -> VectorIndex:
-    build_vectors(folder, [rows], len(rows), replace(IDENTITY, dim=rows.shape[1]))
+def built(folder: Path, rows: Matrix, *, graph: bool = True) -> VectorIndex:
+    with pytest.MonkeyPatch.context() as patch:
+        if graph:
+            patch.setattr(vectors_module, "GRAPH_MS_PER_WIDTH", 0.0)
+        build_vectors(folder, [rows], len(rows), replace(IDENTITY, dim=rows.shape[1]))
     return VectorIndex(folder)
 
 
@@ -49,8 +52,7 @@ def index(tmp_path_factory: pytest.TempPathFactory, rows: Matrix) -> VectorIndex
 
 @pytest.fixture
 def at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors_module, "EXACT_LIMIT_MS", 0.0)
-    monkeypatch.setattr(vectors_module, "_GRAPH_MS_PER_WIDTH", 0.0)
+    monkeypatch.setattr(vectors_module, "GRAPH_MS_PER_WIDTH", 0.0)
 
 
 def test_the_approximate_answer_has_exact_scores_and_allowed_records_only(index, rows):
@@ -104,6 +106,21 @@ def test_hidden_records_change_no_bit(tmp_path, rows):
         np.testing.assert_array_equal(a.scores, b.scores)
 
 
+def test_a_graph_comes_and_goes_with_the_number_of_vectors(tmp_path, monkeypatch):
+    """There is one exactly where `auto` would walk it; without it, exact search answers `no`, and says why."""
+    walk = vectors_module.WIDTH * vectors_module.GRAPH_MS_PER_WIDTH
+    monkeypatch.setattr(vectors_module, "EXACT_MS_PER_ELEMENT", walk / (450 * 24))
+    query = unit_rows(1, seed=9)[0]
+    for count in (300, 600, 449, 451, 0):
+        index = built(tmp_path, unit_rows(count), graph=False)
+        graph = count > 450
+        assert (tmp_path / "index.usearch").exists() == graph
+        assert index.approximates(EVERYTHING, 100, "auto") == graph
+        assert index.search(query, EVERYTHING, 5, exact="no").approximate == graph
+        assert len(index.search(query, EVERYTHING, 5, exact="no").numbers) == min(5, count)
+        assert index.without_graph.startswith(f"Over {count} vectors exact search is no slower") == (not graph)
+
+
 def test_a_graph_that_cannot_be_built_is_a_warning(tmp_path, monkeypatch):
 
     def fail(*_: object, **__: object) -> None:
@@ -111,7 +128,7 @@ def test_a_graph_that_cannot_be_built_is_a_warning(tmp_path, monkeypatch):
 
     monkeypatch.setattr(vectors_module, "build_graph", fail)
     index = built(tmp_path, unit_rows(50))
-    assert "out of memory" in index.warnings[0]
+    assert "out of memory" in index.without_graph
     assert not (tmp_path / "index.usearch").exists()
     assert not index.search(unit_rows(1)[0], EVERYTHING, 5, exact="no").approximate
     assert "out of memory" in json.loads((tmp_path / "identity.json").read_text())["graph"]["warning"]
@@ -124,7 +141,7 @@ def test_a_damaged_graph_is_a_warning(tmp_path, harm):
     built(tmp_path, unit_rows(300))
     harm(tmp_path / "index.usearch")
     index = VectorIndex(tmp_path)
-    assert "missing or has another size" in index.warnings[0]
+    assert "missing or has another size" in index.without_graph
     answer = index.search(unit_rows(1)[0], EVERYTHING, 5, exact="no")
     assert (len(answer.numbers), answer.approximate) == (5, False)
 

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 import workbench as wb
 from workbench.errors import UsageError
+from workbench.store import vectors
 
 ROWS = 250
 
@@ -30,6 +31,7 @@ def ground(kept: Path) -> Iterator[Ground]:
     """The tiny corpus, open."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("WORKBENCH_MEASURE_DATA", raising=False)
+        patch.setattr(vectors, "GRAPH_MS_PER_WIDTH", 0.0)  # so that the corpus has a graph, small as it is
         built = corpora.prepare(corpora.find_source(None, ROWS), kept, lambda _: None)
     with Ground(built, "hashing", lambda _: None) as opened:
         yield opened

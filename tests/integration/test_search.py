@@ -144,6 +144,8 @@ def test_an_answer_says_what_added_nothing(sample):
     assert said not in sample.search("retries", plan="fusion.k=20 fusion.method=rrf").warnings
     assert said not in sample.search("retries", plan="fusion.k=20", mode="keyword").warnings
     assert said in sample.search("retries").with_plan("fusion.k=20").warnings
+    warned = " ".join(sample.search("retries", plan="rrf vector.exact=no").warnings)
+    assert "vector searched exactly, whatever vector.exact says. Over " in warned
     for name in ("default", "rrf", "passages", "contract", "pages"):
         assert not sample.search("retries", plan=name).warnings, name
 

@@ -25,7 +25,7 @@ from workbench.indexing import remove
 from workbench.indexing.repair import repair, rollback
 from workbench.records import FileStatus
 from workbench.saved.database import check_database
-from workbench.store import generations
+from workbench.store import generations, vectors
 from workbench.store.arrays import COLUMNS, save_arrays
 from workbench.store.generations import Layout
 from workbench.store.reader import open_generation
@@ -44,7 +44,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     corpus = base / "corpus"
     corpus.mkdir()
     (corpus / "corpus.yaml").write_text("policy:\n  mask: ['secretword']\n")
-    index([docs], corpus, encoder="hashing", collection=("docs", "artifacts"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vectors, "GRAPH_MS_PER_WIDTH", 0.0)  # so that there is a graph to damage
+        index([docs], corpus, encoder="hashing", collection=("docs", "artifacts"))
     (base / "queries.txt").write_text("retries\ncats\n")
     made = CliRunner().invoke(
         main, ["judge", "import", str(base / "queries.txt"), "--set", "mine", "--queries", "--corpus", str(corpus)]

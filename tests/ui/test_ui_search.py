@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 import workbench as wb
 from workbench import guide
 from workbench.errors import EncoderError
+from workbench.store import vectors
 from workbench.ui import app as house
 from workbench.ui import resources
 from workbench.ui.components.boxes import titles
@@ -435,7 +436,9 @@ def test_a_preset_of_collections_names_them_and_headings_differ(open_app: Open, 
     assert titles(columns[2:], {"tmm": "Grep"}) == ("Grep", "Grep (2)")
 
 
-def test_how_much_the_columns_agree_and_how_exact_they_are(open_app: Open, small_corpus: Path) -> None:
+def test_how_much_the_columns_agree_and_how_exact_they_are(
+    open_app: Open, small_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     at = open_app(small_corpus, q=QUERY, columns="vector,vector,keyword", picture="agreement")
     (matrix,) = [b for b in bodies(at) if 'class="wb-agreement"' in b]
     assert "Vector and Vector (2): 10 of 10 shared, Jaccard 1.00, RBO 1.00" in matrix
@@ -444,9 +447,9 @@ def test_how_much_the_columns_agree_and_how_exact_they_are(open_app: Open, small
     assert "Two columns with results are needed" in all_text(at)
     at = open_app(small_corpus, q=QUERY)
     at.button(key="wb.w.exactness").click()
-    run(at)
-    assert re.search(r"finds recall@10 1\.000 and recall@100 1\.000, in [\d.]+ ms against", all_text(at))
-    at = open_app(small_corpus, q=QUERY, filters="path = 'kettle.md'")
+    assert "Every vector search of this query is exact: the corpus is small" in all_text(run(at))
+    monkeypatch.setattr(vectors, "GRAPH_MS_PER_WIDTH", 0.0)
+    at = open_app(write_corpus(tmp_path), q=QUERY)
     at.button(key="wb.w.exactness").click()
     run(at)
-    assert "Every vector search of this query is exact" in all_text(at)
+    assert re.search(r"finds recall@10 1\.000 and recall@100 1\.000, in [\d.]+ ms against", all_text(at))

@@ -280,7 +280,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "vector.exact",
         "auto",
-        "Exact search, or the approximate index; auto decides by size.",
+        "Exact search, or the approximate index that large corpora have; auto decides by size.",
         _auto_or_boolean,
         "auto, yes or no",
         choices=("auto", "yes", "no"),

@@ -225,6 +225,10 @@ class _Search:
         scored, exhausted = self._deep_enough(
             empty.depth, lambda depth: index.search(vector, scope, depth, exact=exact)
         )
+        if exact == "no" and index.without_graph:
+            with self._lock:
+                exactly = f"{empty.source} searched exactly, whatever vector.exact says. {index.without_graph}"
+                self.notes = (*self.notes, exactly)
         return replace(
             empty,
             scored=scored,

@@ -238,7 +238,8 @@ class Vectors(Protocol):
     """The vectors of one encoder."""
 
     identity: EncoderIdentity
-    warnings: tuple[str, ...]
+    without_graph: str
+    """Why exact search answers where an approximate one is asked for, or ""."""
 
     def __len__(self) -> int:
         """Number of records."""

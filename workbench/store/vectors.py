@@ -1,8 +1,8 @@
 """The vectors of a generation: the matrix, the approximate index, and who made them; exact and approximate search over them.
 
 *Building.* The matrix is written as it comes, a block at a time, so that memory does not grow with the corpus. The graph is built
-with one thread, so that the same vectors give the same answers. Where building it fails, the generation answers exactly and
-says so.
+with one thread, so that the same vectors give the same answers, and only over so many vectors that `auto` would walk it. Where
+building it fails, the generation answers exactly and says so.
 
 *Searching.* Exact search is one product of the matrix with the query in float32, then the float64 cosine of everything that may
 be among the best: so a record's score has the same bits however it was found. HNSW (Malkov and Yashunin, arXiv 1603.09320) finds
@@ -39,13 +39,12 @@ EXPANSION_ADD = 128
 WIDTH = 1200
 """Width of a walk for 100 wanted rows or fewer."""
 
-EXACT_LIMIT_MS = 2.0
-"""`auto` searches exactly where that is expected to take at most this long."""
+EXACT_MS_PER_ELEMENT = 7.8e-8
+GRAPH_MS_PER_WIDTH = 3.0e-3
+"""What exact search and a walk are expected to take: `auto` searches exactly where that is no slower."""
 
 _BLOCK = 4096
 _LENGTH_TOLERANCE = 1e-3
-_EXACT_MS_PER_ELEMENT = 7.8e-8
-_GRAPH_MS_PER_WIDTH = 3.0e-3
 _GATHER_BELOW = 0.05
 _GRAPH_ABOVE = 0.2
 _MARGIN = 1e-6
@@ -63,7 +62,8 @@ def build_vectors(
     identity: EncoderIdentity,
     progress: ProgressCallback | None = None,
 ) -> str:
-    """Write `vectors.npy`, `index.usearch` and `identity.json` of `n` records, and return why there is no graph, or "".
+    """Write `vectors.npy` and `identity.json` of `n` records, and `index.usearch` where exact search would be slower. Returns
+    why that could not be built, or "".
 
     `blocks` are float32 (any, dim) in record order; rows have length 1, or 0: such a one is equally far from everything.
     `progress` is called with the steps `vectors` and `graph`. Raises CorpusError where rows are too many or too few, have another
@@ -74,7 +74,7 @@ def build_vectors(
     target, warning = folder / GRAPH, ""
     target.unlink(missing_ok=True)
     try:
-        if n:
+        if _exact_is_slower(matrix.size):
             build_graph(matrix, target, Meter(progress, "graph", n))
     except Exception as exc:  # noqa: BLE001  the graph is an extra: whatever fails, the exact vectors answer
         target.unlink(missing_ok=True)
@@ -134,7 +134,7 @@ class VectorIndex:
     """The vectors of one encoder, in a folder that `build_vectors` wrote. Read-only, safe from several threads.
 
     Raises CorpusDamaged where a file is missing or not what `identity.json` says. A graph that is missing or of another size
-    is no error: exact search answers, and `warnings` says so.
+    is no error: exact search answers, and `without_graph` says so.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -142,7 +142,7 @@ class VectorIndex:
             record = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))
             self.identity = EncoderIdentity(**record["identity"])
             shape = (int(record["n"]), self.identity.dim)
-            size, warning = int(record["graph"]["size"]), str(record["graph"]["warning"])
+            size, reason = int(record["graph"]["size"]), str(record["graph"]["warning"])
             matrix = np.load(folder / MATRIX, mmap_mode="r" if shape[0] else None)
         except (OSError, MemoryError) as exc:
             raise unreadable(folder / MATRIX, exc) from exc
@@ -157,20 +157,21 @@ class VectorIndex:
         self._products: LRUCache[bytes, Floats32] = LRUCache(_KEPT_PRODUCTS)
         self._path = folder / GRAPH
         self._graph: Any = None
+        if not size and not reason:
+            reason = f"Over {shape[0]:,} vectors exact search is no slower than an approximate index, so there is none"
         # usearch maps whatever it is given; a file cut short would take the process down with it.
-        if len(self) and not warning and not (self._path.is_file() and self._path.stat().st_size == size):
-            warning = f"The approximate index {self._path} is missing or has another size; exact search answers"
-        self.warnings: tuple[str, ...] = (warning,) if warning else ()
-        self._has_graph = bool(len(self)) and not warning
+        elif not reason and not (self._path.is_file() and self._path.stat().st_size == size):
+            reason = f"The approximate index {self._path} is missing or has another size; exact search answers"
+        self.without_graph = reason
 
     def __len__(self) -> int:
         return len(self._matrix)
 
     def search(self, vector: Floats32, scope: Scope, depth: int, *, exact: str = "auto") -> Scored:
         """The `depth` nearest allowed records by cosine, in [-1, 1] as float64, score down then number up; `found` is the
-        number of allowed records. `vector` is float32 (dim,) of length 1. `exact` is `auto`: exact where that takes about 2
-        ms or where a mask leaves records out; `yes`; or `no`: approximate, except where records are hidden or the mask leaves
-        few. A `visible` mask always means exact.
+        number of allowed records. `vector` is float32 (dim,) of length 1. `exact` is `auto`: exact where that is no slower
+        or where a mask leaves records out; `yes`; or `no`: approximate, except where there is no graph, records are hidden or
+        the mask leaves few. A `visible` mask always means exact.
 
         Raises EncoderMismatch where the vector has another number of dimensions, UsageError where it is not finite, or
         `exact` is another word.
@@ -208,12 +209,11 @@ class VectorIndex:
         return self._approximately(scope, self._rows(scope), depth, exact)
 
     def _approximately(self, scope: Scope, rows: Ints | None, depth: int, exact: str) -> bool:
-        if not self._has_graph or exact == "yes" or scope.visible is not None:
+        if self.without_graph or exact == "yes" or scope.visible is not None:
             return False
         if exact == "no":
             return rows is None or len(rows) >= _GRAPH_ABOVE * len(self)
-        expected = self._matrix.size * _EXACT_MS_PER_ELEMENT
-        return rows is None and expected > max(EXACT_LIMIT_MS, _width(depth) * _GRAPH_MS_PER_WIDTH)
+        return rows is None and _exact_is_slower(self._matrix.size, depth)
 
     def _walk(self, query: Floats32, rows: Ints | None, allowed: Any, depth: int) -> Ints | None:
         """Allowed candidates from the graph, a few more than `depth`; None if it fails or finds too few."""
@@ -296,6 +296,11 @@ def check_exact(exact: str) -> None:
     """Raise UsageError for another word than those of the field `vector.exact`."""
     if exact not in ("auto", "yes", "no"):
         raise UsageError(f"exact is {exact!r}", "It is auto, yes or no")
+
+
+def _exact_is_slower(elements: int, depth: int = 1) -> bool:
+    """Whether reading so many elements of a matrix is expected to take longer than a walk."""
+    return elements * EXACT_MS_PER_ELEMENT > _width(depth) * GRAPH_MS_PER_WIDTH
 
 
 def _width(depth: int) -> int:

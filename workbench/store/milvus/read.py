@@ -311,7 +311,7 @@ class MilvusWords(LexicalIndex):
 class MilvusVectors:
     """The vectors of one encoder on Milvus."""
 
-    warnings: tuple[str, ...] = ()
+    without_graph = ""
 
     def __init__(
         self, remote: Remote, field: str, identity: EncoderIdentity, total: int, expressions: Expressions
