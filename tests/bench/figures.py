@@ -5,9 +5,13 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import resource
 import subprocess
+import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -147,10 +151,64 @@ def in_turn(
     return {name: Figure.of(taken) for name, taken in samples.items()}  # type: ignore[arg-type]
 
 
+def notes(results: Path) -> list[str]:
+    """Lines that somebody wrote about some results, from the file beside them, `NAME.notes.md`."""
+    beside = results.with_suffix(".notes.md")
+    return [*beside.read_text(encoding="utf-8").splitlines(), ""] if beside.is_file() else []
+
+
 def milliseconds(run: Callable[[T], object], value: T) -> float:
     started = time.perf_counter()
     run(value)
     return (time.perf_counter() - started) * 1000.0
+
+
+class Memory(AbstractContextManager["Memory"]):
+    """The largest memory of this process and its children together while the block runs: looked at five times a second, shared
+    pages counted once. The system's own maximum of ended children is of no use: it holds what their parent had when they began.
+    """
+
+    most_mb = 0.0
+
+    def __enter__(self) -> Memory:
+        self._done = threading.Event()
+        self._watch = threading.Thread(target=self._look, daemon=True)
+        self._watch.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._watch.join()
+
+    def _look(self) -> None:
+        while True:
+            self.most_mb = max(self.most_mb, memory())
+            if self._done.wait(0.2):
+                return
+
+
+def memory() -> float:
+    """MB of this process and its children; where there is no Linux, the most that this process alone had."""
+    if not Path("/proc/self/smaps_rollup").is_file():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 1024)
+    return sum(map(_memory, _family(os.getpid())))
+
+
+def _family(process: int) -> Iterator[int]:
+    yield process
+    with suppress(OSError):  # it has ended
+        for task in Path(f"/proc/{process}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                yield from _family(int(child))
+
+
+def _memory(process: int) -> float:
+    """MB of a process; 0 of one that has ended."""
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text()
+    except OSError:
+        return 0.0
+    return int(lines.partition("\nPss:")[2].split()[0]) / 1024.0
 
 
 # --- machine ---------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ repeated with a mark and moved vectors (`corpora.repeated`): the words' frequenc
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import Any
 
 import click
 
-from bench import corpora, figures
+from bench import corpora, figures, pages, processes
 from bench.ground import Ground
 from bench.pages import browser
 from bench.processes import opened
@@ -64,11 +65,21 @@ def searched(data: Path, keep: Path, size: int) -> dict[str, Any]:
         runs = {mode: search(mode) for mode in KINDS[:3]} | {"slider": slid}
         taken = figures.in_turn(runs, said["questions"], ROUNDS)
         taken |= figures.in_turn({"grep": search("grep")}, said["words"], ROUNDS)
-    return (
-        row
-        | {kind: {"p50": taken[kind].p50, "p95": taken[kind].p95} for kind in KINDS}
-        | {"memory_mb": corpora.peak_memory()}
-    )
+        row["memory_mb"] = figures.memory()
+    return row | {kind: {"p50": taken[kind].p50, "p95": taken[kind].p95} for kind in KINDS}
+
+
+def paged(data: Path, keep: Path, size: int) -> dict[str, Any]:
+    """A slider of the app from the key press to the painted page."""
+    with Ground(corpora.prepare(source_of(data, size), keep, lambda _: None), None, lambda _: None) as ground:
+        slider = next(row.figure for row in pages.pages(ground) if row.key == pages.SLIDER)
+    return {"page": {"p50": slider.p50, "p95": slider.p95}}
+
+
+def again(data: Path, keep: Path, size: int) -> dict[str, Any]:
+    """The corpus's documents as files, indexed with the hashing encoder, and again after one of them changed."""
+    with Ground(corpora.prepare(source_of(data, size), keep, lambda _: None), None, lambda _: None) as ground:
+        return {"again": processes.indexed_again(ground, math.inf)}
 
 
 # --- the table and the picture ---------------------------------------------------------------------------------------
@@ -91,15 +102,18 @@ def markdown(facts: dict[str, Any]) -> str:
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']:g} GB, Python {machine['python']}, commit"
         f" {machine['commit']}, load {machine['load']:.1f} at the start. p50 and p95 in ms of a whole search with its ten rows,"
         f" warm, query vectors kept, {ROUNDS} rounds of {facts['questions']} questions and {facts['words']} words.", "",
-        "| chunks | build s (processor) | build MB | on disk MB | open ms | " + " | ".join(KINDS) + " | search MB | corpus |",
-        "|" + "---|" * (7 + len(KINDS)),
+        *figures.notes(RESULTS / "growth.md"),
+        "| chunks | build s (processor) | build MB | on disk MB | open ms | " + " | ".join(KINDS) + " | page | search MB |"
+        " again s | corpus |",
+        "|" + "---|" * (9 + len(KINDS)),
     ]  # fmt: skip
     for row in facts["rows"]:
-        build = row["build"]
+        build, page, repeated = row["build"], row.get("page"), row.get("again")
         cells = [
             f"{row['chunks']:,}", f"{build['seconds']:.0f} ({build['processor_seconds']:.0f})", f"{build['memory_mb']:,.0f}",
             f"{row['bytes'] / 1e6:,.0f}", f"{row['open_ms']:.1f}", *(f"{row[k]['p50']:.1f}, {row[k]['p95']:.1f}" for k in KINDS),
-            f"{row['memory_mb']:,.0f}", f"`{row['digest']}`",
+            f"{page['p50']:.0f}, {page['p95']:.0f}" if page else "", f"{row['memory_mb']:,.0f}",
+            f"{min(repeated['changed']):.1f} of {repeated['new']:.0f}" if repeated else "", f"`{row['digest']}`",
         ]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([*lines, "", "![p50 in ms by number of chunks](growth.png)", ""])
@@ -138,22 +152,29 @@ FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 @click.option("--data", type=FOLDER, required=True, help="Folder with large.parquet and large_vectors.npz.")
 @click.option("--keep", type=click.Path(path_type=Path), required=True, help="Where corpora are kept.")
 @click.option("--size", "sizes", multiple=True, type=int, default=SIZES, show_default=True, help="Chunks, about.")
-def growth(data: Path, keep: Path, sizes: tuple[int, ...]) -> None:
+@click.option("--ui", is_flag=True, help="Also the app in a browser: a slider from the key press to the painted page.")
+@click.option("--again", "most_again", type=int, default=0, help="Also indexing files again, up to so many chunks.")
+def growth(data: Path, keep: Path, sizes: tuple[int, ...], ui: bool, most_again: int) -> None:
     """Build what is missing, and search every size."""
-    machine = figures.describe()
+    machine, kept = figures.describe(), RESULTS / "growth.json"
+    earlier = {row["digest"]: row for row in json.loads(kept.read_text())["rows"]} if kept.is_file() else {}
     rows = [child("built", data, keep, size) for size in sizes]
+    for row in rows:  # what takes long and is not asked for stays
+        row |= {key: value for key, value in earlier.get(row["digest"], {}).items() if key in ("page", "again")}
     given = child("asked", data, keep, sizes[0])
     for row, size in zip(rows, sizes, strict=True):
         row |= child("searched", data, keep, size, json.dumps(given))
+        row |= child("paged", data, keep, size) if ui else {}
+        row |= child("again", data, keep, size) if size <= most_again else {}
         click.echo(f"{row['chunks']:,}", err=True)
     facts = {"machine": machine, "questions": len(given["questions"]), "words": len(given["words"]), "rows": rows}
-    (RESULTS / "growth.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
+    kept.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
     (RESULTS / "growth.md").write_text(markdown(facts))
     picture(facts, RESULTS / "growth.png")
     click.echo(markdown(facts))
 
 
-TASKS = {"built": built, "asked": asked, "searched": searched}
+TASKS = {task.__name__: task for task in (built, asked, searched, paged, again)}
 
 if __name__ == "__main__":
     if sys.argv[1:2] and sys.argv[1] in TASKS:

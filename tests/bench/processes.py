@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
-from bench.corpora import peak_memory
-from bench.figures import Figure, Peer, Row, in_turn
+from bench.figures import Figure, Memory, Peer, Row, in_turn
 from bench.ground import Ground
 from workbench import corpus as corpora
 from workbench import settings
@@ -113,9 +113,22 @@ def model(ground: Ground) -> tuple[Row, ...]:
 
 def again(ground: Ground) -> tuple[Row, ...]:
     """Files indexed again after one of them changed, and when none did, against indexing them into a new corpus."""
-    with tempfile.TemporaryDirectory(prefix="workbench-bench-") as folder:
+    said = indexed_again(ground, AGAIN_CHARACTERS)
+    peer = Peer("a new corpus of the same files", Figure.of([said["new"]]), note="Reads and embeds every file")
+    notes = (f"{said['chunks']:,} chunks of {said['files']:,} files, with the hashing encoder",)
+    changed, unchanged = Figure.of(said["changed"]), Figure.of(said["unchanged"])
+    return (
+        Row("index.again", "index again after one file changed", "s", changed, (peer,), notes=notes),
+        Row("index.unchanged", "index again when nothing changed", "s", unchanged, (peer,), notes=notes),
+    )
+
+
+def indexed_again(ground: Ground, characters: float) -> dict[str, Any]:
+    """Seconds of indexing so much of the corpus as files with the hashing encoder: new, and three times after one file changed
+    and after none did; with the chunks and files, and the largest memory in MB."""
+    with Memory() as memory, tempfile.TemporaryDirectory(prefix="workbench-bench-") as folder:
         files, corpus = Path(folder) / "files", Path(folder) / "corpus"
-        total = write(ground, files, AGAIN_CHARACTERS)
+        total = write(ground, files, characters)
         changing = sorted(files.iterdir())[total // 2]
 
         def seconds() -> tuple[float, int]:
@@ -130,12 +143,8 @@ def again(ground: Ground) -> tuple[Row, ...]:
                 file.write(f"\n\nA line that came with change {turn}.\n")
             changed.append(seconds()[0])
             unchanged.append(seconds()[0])
-    peer = Peer("a new corpus of the same files", Figure.of([first]), note="Reads and embeds every file")
-    note = f"{chunks:,} chunks of {total:,} files, with the hashing encoder"
-    return (
-        Row("index.again", "index again after one file changed", "s", Figure.of(changed), (peer,), notes=(note,)),
-        Row("index.unchanged", "index again when nothing changed", "s", Figure.of(unchanged), (peer,), notes=(note,)),
-    )
+    figures = {"new": first, "changed": changed, "unchanged": unchanged, "memory_mb": memory.most_mb}
+    return {**figures, "chunks": chunks, "files": total}
 
 
 def built(ground: Ground) -> tuple[Row, ...]:
@@ -151,12 +160,13 @@ def built(ground: Ground) -> tuple[Row, ...]:
     )
 
 
-def write(ground: Ground, folder: Path, characters: int) -> int:
+def write(ground: Ground, folder: Path, characters: float) -> int:
     """Documents of the corpus as files, so many characters in all; how many files."""
     folder.mkdir()
     left = characters
     for number, text in enumerate(ground.documents()):
-        (folder / f"{number:05d}.txt").write_text(text[:left], encoding="utf-8", errors="replace")
+        text = text[: int(min(left, len(text)))]
+        (folder / f"{number:05d}.txt").write_text(text, encoding="utf-8", errors="replace")
         left -= len(text)
         if left <= 0:
             break
@@ -165,21 +175,22 @@ def write(ground: Ground, folder: Path, characters: int) -> int:
 
 def indexing_run(folder: Path, name: str) -> dict[str, object]:
     """The process of `model`: index the files, then embed the same texts."""
-    encoder = load_encoder(name)
-    encoder.encode_query("warm")
     indexing, encoding, texts = [], [], []
-    for turn in range(ROUNDS):
-        corpus = folder / f"corpus-{turn}"
-        started = time.perf_counter()
-        corpora.index([folder / "files"], corpus, encoder=name)
-        indexing.append(time.perf_counter() - started)
-        texts = indexed_texts(corpus)
-        started = time.perf_counter()
-        encoder.encode(texts)
-        encoding.append(time.perf_counter() - started)
+    with Memory() as memory:
+        encoder = load_encoder(name)
+        encoder.encode_query("warm")
+        for turn in range(ROUNDS):
+            corpus = folder / f"corpus-{turn}"
+            started = time.perf_counter()
+            corpora.index([folder / "files"], corpus, encoder=name)
+            indexing.append(time.perf_counter() - started)
+            texts = indexed_texts(corpus)
+            started = time.perf_counter()
+            encoder.encode(texts)
+            encoding.append(time.perf_counter() - started)
     runtime = encoder.identity.runtime
     figures = {"indexing": indexing, "encoding": encoding, "chunks": len(texts)}
-    return {**figures, "memory_mb": peak_memory(), "runtime": runtime}
+    return {**figures, "memory_mb": memory.most_mb, "runtime": runtime}
 
 
 def indexed_texts(corpus: Path) -> Sequence[str]:

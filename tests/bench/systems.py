@@ -331,7 +331,8 @@ def markdown(facts: dict[str, Any]) -> str:
             f"{facts['chunks']:,} chunks with MiniLM vectors, {QUESTIONS} questions, {facts['rounds']} rounds in turn;"
             f" {machine['processor']}, {machine['cores']} cores, Python {machine['python']}, commit {machine['commit']}, load"
             f" {machine['load']:.1f} at the start.", "",
-            *facts.get("notes", ()), *head, *lines, "", "| system | what explains a score |", "|---|---|", *explained, "",
+            *figures.notes(RESULTS / "systems.md"), *head, *lines, "",
+            "| system | what explains a score |", "|---|---|", *explained, "",
             "| where we are behind | who, by what ratio | why, and what was done |", "|---|---|---|", *ahead, "",
         ]
     )  # fmt: skip

@@ -2,14 +2,16 @@
 
 import json
 import math
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import collections, corpora, rows
+from bench import collections, corpora, growth, rows
 from bench.__main__ import bench
-from bench.figures import Figure, Row, Unmeasured
+from bench.figures import Figure, Memory, Row, Unmeasured, describe, memory
 from bench.ground import Ground
 from click.testing import CliRunner
 
@@ -90,6 +92,29 @@ def test_ctrl_c_prints_what_is_done(kept, ground, monkeypatch):
     assert "a title" in result.stdout
     assert "a note" in result.stdout
     assert "stopped after 1 of 2 rows" in result.stderr
+
+
+def test_memory_is_that_of_all_processes_while_they_run():
+    """A child counts while it lives, and what its parent has is not counted a second time for it."""
+    own = bytearray(b"x") * (100 << 20)
+    held = "import sys; held = bytearray(b'x') * (50 << 20); print(1, flush=True); sys.stdin.read()"
+    with Memory() as most:
+        before = memory()
+        with subprocess.Popen([sys.executable, "-c", held], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None
+            child.stdout.readline()
+            with_child = memory()
+    assert 45 < with_child - before < len(own) >> 20
+    assert memory() < with_child - 45
+    assert most.most_mb > len(own) >> 20
+
+
+def test_notes_outlive_results_that_are_written_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(growth, "RESULTS", tmp_path)
+    facts = {"machine": describe(), "questions": 1, "words": 1, "rows": []}
+    assert "Somebody's remark" not in growth.markdown(facts)
+    (tmp_path / "growth.notes.md").write_text("Somebody's remark.\n")
+    assert growth.markdown(facts).index("Somebody's remark.") < growth.markdown(facts).index("| chunks |")
 
 
 @pytest.fixture
