@@ -34,6 +34,9 @@ def server_options(port: int, host: str, open_browser: bool) -> dict[str, Any]:
         "server.headless": not open_browser,
         "server.fileWatcherType": "none",
         "server.runOnSave": False,
+        # After each run Streamlit would collect garbage of all ages: .1 s with a model in memory, twice a move of a slider.
+        # Python's own collection keeps the memory flat (`bench.load`).
+        "runner.postScriptGC": False,
         # A closed page's session keeps its results, some MB, until then; what it showed is in its address.
         "server.disconnectedSessionTTL": 30,
         "browser.gatherUsageStats": False,
