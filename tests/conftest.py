@@ -45,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _store(pytestconfig: pytest.Config) -> Iterator[None]:
-    """With `--store milvus` each new corpus is in a file of milvus-lite beside its folder: `make test-milvus`."""
+    """With `--store milvus` each new corpus is in a file of milvus-lite beside its folder: `make test-scale`."""
     if pytestconfig.getoption("store") == "here":
         yield
         return
@@ -130,6 +130,25 @@ def sample(sample_path: Path) -> Iterator[wb.Corpus]:
     """The sample corpus, open, as somebody who may see all of acme's."""
     with wb.open_corpus(sample_path, wb.Principal("acme", ("admin", "support"))) as corpus:
         yield corpus
+
+
+@pytest.fixture(scope="module")
+def corpus_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """A function that indexes files given as a dict, under settings of the corpus, and opens the corpus for the module."""
+    made: list[wb.Corpus] = []
+
+    def make(
+        files: dict[str, str], who: wb.Principal | None = None, settings: str = "", **options: object
+    ) -> wb.Corpus:
+        folder = tmp_path_factory.mktemp("made")
+        write_files(folder / "corpus", {"corpus.yaml": settings} if settings else {})
+        wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing", **options)
+        made.append(wb.open_corpus(folder / "corpus", who))
+        return made[-1]
+
+    yield make
+    for corpus in made:
+        corpus.close()
 
 
 @pytest.fixture

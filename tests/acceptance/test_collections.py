@@ -1,7 +1,7 @@
 """`collections`: one query over several collections of artifacts, one result an artifact."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import date
 
 import pytest
@@ -14,6 +14,7 @@ from workbench.errors import FilterError, PlanError, SettingError, SourceUnavail
 from workbench.retrieve.messages import format_text
 from workbench.retrieve.request import filter_text
 
+Make = Callable[..., wb.Corpus]
 QUERY = "storm gauges report"
 FOUR = (
     "collections collections=artifact_chunks,artifacts,memory,history "
@@ -27,9 +28,8 @@ def six(topic: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def artifacts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+def artifacts(corpus_of: Make) -> wb.Corpus:
     """Artifacts in both collections, a memory and a turn of a conversation."""
-    folder = tmp_path_factory.mktemp("artifacts")
     files = {f"artifacts/{n:02d}.md": f"# Note {n}\n\nwords about topic{n} and storms" for n in range(12)}
     files["artifacts/six.md"] = six("marker")
     files["artifacts/report.md"] = (
@@ -38,17 +38,11 @@ def artifacts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
     )
     files["memory/a.md"] = "prefers storm gauges report on Fridays"
     files["history/a.md"] = "asked for the storm gauges report"
-    write_files(folder / "files", files)
-    (folder / "corpus").mkdir()
-    (folder / "corpus" / "corpus.yaml").write_text(
-        "collections:\n  artifacts: document\n  artifact_chunks: chunk\nrules:\n"
+    rules = (
         '  - path: "artifacts/**"\n    collection: [artifacts, artifact_chunks]\n'
-        '  - path: "memory/**"\n    collection: memory\n'
-        '  - path: "history/**"\n    collection: history\n'
+        '  - path: "memory/**"\n    collection: memory\n  - path: "history/**"\n    collection: history\n'
     )
-    wb.index([folder / "files"], corpus=folder / "corpus", encoder="hashing")
-    with wb.open_corpus(folder / "corpus") as corpus:
-        yield corpus
+    return corpus_of(files, None, f"collections:\n  artifacts: document\n  artifact_chunks: chunk\nrules:\n{rules}")
 
 
 def test_ranks_two_and_five_from_zero_give_0_0315():
@@ -234,23 +228,20 @@ MEMORIES = (
 
 
 @pytest.fixture(scope="module")
-def assistant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+def assistant(corpus_of: Make) -> wb.Corpus:
     """Sixty artifacts, whole and in chunks, which all share words with the memories; and twenty memories."""
-    folder = tmp_path_factory.mktemp("assistant")
     words = [m.strip(".").split() for m in MEMORIES]
     files = {
         f"{n:02d}.md": f"# {' '.join(words[n % 20][:3])}\n\n{' '.join(words[(n + 7) % 20])} and {' '.join(words[n % 20])} {n}"
         for n in range(60)
     }
-    wb.index(
-        [write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing",
-        collection=("artifacts", "artifact_chunks"),
-    )  # fmt: skip
+    corpus = corpus_of(files, collection=("artifacts", "artifact_chunks"))
     lines = [{"id": f"m{n}", "text": text, "created_at": f"2024-01-{n + 1:02d}"} for n, text in enumerate(MEMORIES)]
-    (folder / "memories.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    wb.index([folder / "memories.jsonl"], corpus=folder / "corpus", collection="memory", workers=0)
-    with wb.open_corpus(folder / "corpus") as corpus:
-        yield corpus
+    memories = corpus.path.with_name("memories.jsonl")
+    memories.write_text("\n".join(map(json.dumps, lines)))
+    wb.index([memories], corpus=corpus.path, collection="memory", workers=0)
+    corpus.refresh()
+    return corpus
 
 
 @pytest.mark.parametrize("n", range(20))

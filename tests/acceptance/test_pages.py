@@ -1,10 +1,9 @@
 """`pages`: 0.7 of the cosine and 0.3 of the keyword score, organised by page."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from corpus_files import write_files
 
 import workbench as wb
 from workbench.records import Label
@@ -23,9 +22,8 @@ def page(name: str, examples: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+def site(corpus_of: Callable[..., wb.Corpus]) -> wb.Corpus:
     """Technical and concept pages, and one without special sections."""
-    folder = tmp_path_factory.mktemp("site")
     files = {
         "docs/short.md": page("Short", 400),
         "docs/below.md": page("Below", 499),
@@ -33,9 +31,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
         "concepts/above.md": page("Above", 501),
         "docs/bare.md": "# Bare\n\n## Fish\n\nfish and water\n",
     }
-    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing")
-    with wb.open_corpus(folder / "corpus") as corpus:
-        yield corpus
+    return corpus_of(files)
 
 
 def test_each_list_is_five_deeper_than_the_limit_and_both_run_at_once(site, meet):

@@ -1,7 +1,7 @@
 """`passages`: grep on exact keywords beside vectors on the question, by reciprocal rank fusion."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import pytest
 from corpus_files import write_files
@@ -26,7 +26,7 @@ NEAR = [
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+def rows(corpus_of: Callable[..., wb.Corpus]) -> wb.Corpus:
     """Files of numbered lines, each with a word of its own, and two short ones with the word needle."""
     files = {f"window{at}.txt": lines(60, at, word=f"window{at}w") for at, *_ in WINDOWS}
     files |= {f"near{n}.txt": lines(90, *at, word=f"near{n}w") for n, (at, _) in enumerate(NEAR)}
@@ -36,10 +36,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
         "c.txt": "apples and pears\n",
         "d.txt": "apples and plums\n",
     }
-    folder = tmp_path_factory.mktemp("rows")
-    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing")
-    with wb.open_corpus(folder / "corpus") as corpus:
-        yield corpus
+    return corpus_of(files)
 
 
 @pytest.mark.parametrize(("at", "first", "last"), WINDOWS)

@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -27,26 +27,22 @@ from workbench.retrieve.request import cache_key, make_request
 from workbench.saved.jobs import list_jobs
 from workbench.store import locks
 
+Make = Callable[..., wb.Corpus]
+ALL_ACME = 'rules:\n  - path: "**"\n    tenant: acme\n'
 ADMIN, SUPPORT = Principal("acme", ("admin",)), Principal("acme", ("support",))
 # Grep alone has a weight and finds the same word once in each, so that results stand by path.
 BY_PATH = "scoped limit=2 keyword.operator=any grep.when=always fusion.weights.keyword=0 fusion.weights.vector=0"
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(corpus_of: Make) -> Path:
     """Documents of one tenant, one of them for admins, and one of another tenant."""
-    folder = tmp_path_factory.mktemp("scoped")
     files = {f"all/{n:02d}.md": f"retries and queues number{n}" for n in range(12)}
     files["all/long.md"] = "retries and queues " * 3 + "ACME-INV-49302 " + "roofs and rain and roads " * 40
     files["admin/pay.md"] = "retries of pay, for admins: salaries"
     files["other/a.md"] = "retries of another tenant"
-    (folder / "corpus").mkdir()
-    (folder / "corpus" / "corpus.yaml").write_text(
-        'rules:\n  - path: "**"\n    tenant: acme\n  - path: "admin/**"\n    roles: [admin]\n'
-        '  - path: "other/**"\n    tenant: birch\n'
-    )
-    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing")
-    return folder / "corpus"
+    rules = '  - path: "admin/**"\n    roles: [admin]\n  - path: "other/**"\n    tenant: birch\n'
+    return corpus_of(files, SUPPORT, ALL_ACME + rules).path
 
 
 @pytest.fixture
@@ -363,19 +359,14 @@ IDS = {
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+def records(corpus_of: Make) -> wb.Corpus:
     """One short record for each identifier, and pages that hold the words of the questions and no identifier."""
-    folder = tmp_path_factory.mktemp("records")
     files = {f"records/{n}.md": f"{code}: handled by the Bergen desk" for n, code in enumerate(IDS)}
     files |= {
         f"pages/{n}.md": f"{question.replace(code, 'the number')} " * 3
         for n, (code, question) in enumerate(IDS.items())
     }
-    (folder / "corpus").mkdir()
-    (folder / "corpus" / "corpus.yaml").write_text('rules:\n  - path: "**"\n    tenant: acme\n')
-    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing")
-    with wb.open_corpus(folder / "corpus", SUPPORT) as corpus:
-        yield corpus
+    return corpus_of(files, SUPPORT, ALL_ACME)
 
 
 def test_an_identifier_inside_a_sentence_is_found_first_and_explained(records):
@@ -386,9 +377,8 @@ def test_an_identifier_inside_a_sentence_is_found_first_and_explained(records):
         assert [h.rank for h in result.hits] == list(range(1, 9))
     question = "customers report ERR4042 when they pay, why?"
     result = records.search(question, plan="scoped limit=1")
-    if result.hits[0].label is Label.STRONGEST:
-        assert any("was put first, because it has the identifier" in m for m in result.messages)
-        assert result.steps[-1].reason.endswith("has the identifier of the query and was put first")
-    assert result.hits[0].match in ("exact", "hybrid")
+    assert (result.hits[0].label, result.hits[0].match) == (Label.STRONGEST, "hybrid")
+    assert any("was put first, because it has the identifier" in m for m in result.messages)
+    assert result.steps[-1].reason.endswith("has the identifier of the query and was put first")
     assert not records.search('ERR4042 "quagga"', plan="scoped", mode="keyword").hits
     assert records.search("ERR4042 quagga", plan="scoped", mode="keyword").hits

@@ -1,9 +1,6 @@
 """The command line: what it prints, reads and writes, its exit codes, and comparing many queries under many plans."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -462,15 +459,3 @@ def test_queries_and_plans_are_read_in_every_form(tmp_path, sample_path):
     ]
     measured = json.loads(run("eval", sample_folder(), *arguments, *at).output)
     assert [m["plan"] for m in measured] == names
-
-
-@pytest.mark.slow
-def test_two_hash_seeds_print_the_same_bytes(sample_path):
-    words = "--keywords backoff --set sources=vector,grep,keyword --limit 40 --json --corpus".split()
-    command = [sys.executable, "-m", "workbench", "search", "how do retries work", *words, str(sample_path), *SEE_ALL]
-    outputs = {
-        subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
-        for seed in ("1", "2")
-    }
-    assert json.loads(outputs.pop())["hits"]
-    assert not outputs

@@ -4,12 +4,9 @@ import math
 
 import pytest
 from click.testing import CliRunner
-from corpus_files import write_files
 
 import workbench as wb
 from workbench.cli.main import main
-from workbench.evaluate.live import LiveMeasure
-from workbench.judgments.qrels import Judgments, Topic
 from workbench.retrieve import engine
 
 WORDS = "amber bridge cedar delta ember fjord grove harbour island juniper".split()
@@ -23,15 +20,9 @@ def any_encoder(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("adapted")
-    files = {
-        f"n{n}.md": " ".join(WORDS[(n * k + k * k) % 10] for k in range(1, 5 + n % 7)) + f"\nnote {n}\n"
-        for n in range(120)
-    }
-    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing")
-    with wb.open_corpus(folder / "corpus") as opened:
-        yield opened
+def corpus(corpus_of):
+    words = {n: " ".join(WORDS[(n * k + k * k) % 10] for k in range(1, 5 + n % 7)) for n in range(120)}
+    return corpus_of({f"n{n}.md": f"{said}\nnote {n}\n" for n, said in words.items()})
 
 
 def test_contributions_add_up_wherever_they_are_shown(corpus, tmp_path):
@@ -62,25 +53,6 @@ def test_distances_and_the_threshold_are_those_of_the_plain_cosine(corpus):
     }
     assert [hit.distance for hit in adapted.hits] == [far[hit.chunk_id] for hit in adapted.hits]
     assert [hit.score for hit in adapted.hits] == sorted((h.score for h in adapted.hits), reverse=True)
-
-
-def test_a_slider_and_a_sweep_give_what_a_search_gives(corpus):
-    asked = "amber harbour bridge"
-    start = corpus.search(asked, plan="tmm vector.threshold=off")
-    topics = {"q1": Topic("q1", asked), "q2": Topic("q2", "ember island")}
-    judgments = Judgments(topics, {"q1": {"n3.md": 1, "n8.md": 2}, "q2": {"n20.md": 1}}, "made")
-    live = LiveMeasure(corpus.engine, judgments)
-    live.prepare(start.plan)
-    for change in (
-        PLAN,
-        "rrf vector.adapt=corpus",
-        "rrf feedback.weight=1",
-        "tmm vector.adapt=corpus vector.hubness=1",
-    ):
-        plan = wb.Plan.parse(change).replace({"vector.threshold": "off"})
-        assert start.with_plan(plan).to_dict() == corpus.search(asked, plan=plan).to_dict()
-        whole = corpus.evaluate(judgments, plan=plan, measures=["nDCG@10"])
-        assert live.values(plan) == pytest.approx(whole.per_query()["nDCG@10"].to_numpy(), abs=1e-9)
 
 
 def test_the_command_line_names_what_feedback_added_and_what_has_no_effect(corpus):

@@ -3,11 +3,10 @@
 import json
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from click.testing import CliRunner
-from corpus_files import write_files
 
 import workbench as wb
 from workbench.cli.main import main
@@ -105,16 +104,11 @@ def test_nothing_found_says_why(query, plan, filters, said, sample):
     assert "loosen" not in " ".join(result.messages)
 
 
-def test_nothing_near_is_said_where_the_nearest_lies_in_the_bulk(tmp_path):
+def test_nothing_near_is_said_where_the_nearest_lies_in_the_bulk(make_corpus):
     """Where no record is nearer to the query than one in twenty pairs of the corpus's own passages are to each other."""
-    write_files(
-        tmp_path / "in", {f"{n:03}.md": f"# Day {n}\n\nthe garden gate number {n} is shut\n" for n in range(240)}
-    )
-    wb.index([tmp_path / "in"], corpus=tmp_path / "corpus", encoder="hashing", workers=0)
-    with wb.open_corpus(tmp_path / "corpus") as corpus:
-        said = [
-            " ".join(corpus.search(query).messages) for query in ("quantum pelican", "the garden gate number 7 is shut")
-        ]
+    corpus = make_corpus({f"{n:03}.md": f"# Day {n}\n\nthe garden gate number {n} is shut\n" for n in range(240)})
+    asked = ("quantum pelican", "the garden gate number 7 is shut")
+    said = [" ".join(corpus.search(query).messages) for query in asked]
     assert "Nothing here is near by vector: the nearest passage is at angular distance" in said[0]
     assert "Nothing here is near" not in said[1]
 
@@ -386,18 +380,15 @@ def test_what_else_keeps_a_filtered_document_out_is_told_too(asked, filters, sam
 
 
 @pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+def shelf(corpus_of: Make) -> wb.Corpus:
     """Two short notes, and one long one that fills a list of chunks by itself."""
-    folder = tmp_path_factory.mktemp("shelf")
     files = {
         "run.md": "Start the tool with -v and an input file.\n",
         "other.md": "zebra crossing\n",
         "long.md": "\n\n".join(f"# Part {n}\n\n{'lantern ' * 150}{n}" for n in range(6)) + "\n",
         "short.md": "a lantern and " + " ".join(f"thing{n}" for n in range(30)) + "\n",
     }
-    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing", workers=0)
-    with wb.open_corpus(folder / "corpus") as opened:
-        yield opened
+    return corpus_of(files)
 
 
 @pytest.mark.parametrize(

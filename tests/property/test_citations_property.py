@@ -380,19 +380,6 @@ def test_pages_inside_archives(tmp_path, blocks, more):
 
 
 @CHECK
-@given(PARAGRAPHS)
-def test_a_page_on_one_line(tmp_path, paragraphs):
-    start, original = len("<html>") + 1, []
-    for words in (*paragraphs, "filling " * 300):
-        original.append(({"line": 1, "column": start + len("<p>")}, words))
-        start += len(f"<p>{words}</p>")
-    page = "<html>" + "".join(f"<p>{words}</p>" for _, words in original)
-    made = chunks(tmp_path, "a.html", page.encode("utf-8"))
-    check(made, original)
-    assert all(chunk.locator.startswith("line=1&column=") for chunk in made)
-
-
-@CHECK
 @given(PARAGRAPHS, st.lists(st.lists(SENTENCE, min_size=2, max_size=3), max_size=6))
 def test_old_word_files(tmp_path, paragraphs, rows):
     """Word counts each cell, and each end of a row, as a paragraph; a row is cited by its end."""

@@ -1,7 +1,7 @@
 """What is exported is imported: query sets and runs in every form, whatever signs their names have."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +28,11 @@ EXACT = ("jsonl", "csv")
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+def corpus(corpus_of: Callable[..., wb.Corpus]) -> wb.Corpus:
     """A document of each name, and a file of records with names of their own."""
-    folder = tmp_path_factory.mktemp("named")
-    for n, name in enumerate(NAMES):
-        (folder / "files").mkdir(exist_ok=True)
-        (folder / "files" / name).write_text(f"# Part {n}\n\nkettle number {n}\n\n# Other\n\nwater {n}\n")
+    files = {name: f"# Part {n}\n\nkettle number {n}\n\n# Other\n\nwater {n}\n" for n, name in enumerate(NAMES)}
     records = [{"_id": name, "text": f"record of a kettle, the {n}"} for n, name in enumerate(("r 1", "r%201", "r,2"))]
-    (folder / "files" / "corpus.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
-    wb.index([folder / "files"], corpus=folder / "corpus", encoder="hashing", workers=0)
-    with wb.open_corpus(folder / "corpus") as opened:
-        yield opened
+    return corpus_of(files | {"corpus.jsonl": "".join(json.dumps(r) + "\n" for r in records)})
 
 
 sets = st.fixed_dictionaries(

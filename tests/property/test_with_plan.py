@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -94,10 +94,9 @@ def any_encoder():
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+def corpus(corpus_of: Callable[..., wb.Corpus]) -> wb.Corpus:
     """Few words in many chunks: ties, equal texts, and documents that are found whole and in parts."""
-    folder, draw = tmp_path_factory.mktemp("with_plan"), random.Random(3)
-    files = {}
+    files, draw = {}, random.Random(3)
     for n in range(40):
         parts = []
         for section in range(draw.randint(1, 5)):
@@ -106,13 +105,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
             parts.append(f"## Part {section}\n\n" + "\n".join(lines) + "\n")
         files[f"{'docs' if n % 3 else 'parts'}/d{n:02d}.md"] = "\n".join(parts)
     files["docs/copy.md"] = files["docs/d01.md"]
-    source = write_files(folder / "files", files)
     rules = "collections:\n  whole: document\n  parts: chunk\nrules:\n  - path: 'parts/**'\n    collection: [whole, parts]\n"
-    (folder / "corpus").mkdir()
-    (folder / "corpus" / "corpus.yaml").write_text(rules, encoding="utf-8")
-    wb.index([source], corpus=folder / "corpus", encoder="hashing")
-    with wb.open_corpus(folder / "corpus") as opened:
-        yield opened
+    return corpus_of(files, None, rules)
 
 
 def outcome(make: Any) -> Any:
@@ -199,8 +193,9 @@ SLOW = (*MEASURES, "Judged@10")
 SWEPT: dict[str, Any] = {
     name: values
     for name, values in DRAWN.items()
-    if name.partition(".")[0] in ("fusion", "keyword", "depth", "dedupe", "rerank", "rewrite")
-    or name in ("vector.threshold", "threshold.vector", "threshold.keyword", "grep.when")
+    if name.partition(".")[0] in ("fusion", "keyword", "depth", "dedupe", "rerank", "rewrite", "feedback")
+    or name
+    in ("vector.threshold", "threshold.vector", "threshold.keyword", "grep.when", "vector.adapt", "vector.hubness")
 } | {
     "sources": "keyword,vector keyword vector grep,vector keyword,vector,vector:table vector,vector:table".split(),
     "threshold.vector:table": ("off", 0.35, 0.2),

@@ -29,7 +29,6 @@ def test_older_snapshots_say_what_they_said_under_their_plans():
     assert old.verify().evaluations[0].same
     assert old.sweeps[0].fields == ("fusion.k",)
     assert old.sweeps[0].combinations == 2
-    old = wb.Snapshot.load(FOLDER / "schema-1.snapshot")
     assert [s.plan for s in old.searches] == [
         "rrf limit=3 vector.threshold=off depth.keyword=20 depth.vector=20", "tmm limit=2 grep.when=never",
     ]  # fmt: skip

@@ -100,16 +100,6 @@ def test_case_and_scripts(tmp_path, text, pattern, case, hit):
         assert passage.matched_lines == (2,)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "lines"),
-    [("cat", (1, 4, 5)), ("cat sat", (5,)), ("at", ()), ("cat-", (4,)), ("猫", (6,)), ("über", (7,)), ("ber", ())],
-)
-def test_whole_words(tmp_path, pattern, lines):
-    text = "cat\nconcat\ncat_x cats\na cat- cat\ncat sat\n猫、犬 猫犬\nüber überall"
-    answer = run(make_grep(tmp_path, [text]), pattern, word=True, context=0)
-    assert tuple(p.start_line for p in sorted(answer.passages, key=lambda p: p.start_line)) == lines
-
-
 @pytest.mark.parametrize("letter", ["x", "é", "検"])
 @pytest.mark.parametrize("at", [0, 150, 999, 1000, 1001, 5000, 19_994])
 def test_long_lines_are_cut_around_the_match(tmp_path, letter, at):

@@ -9,12 +9,12 @@ from click.testing import CliRunner
 from corpus_files import paths, run, write_texts
 
 from workbench.cli.main import main
-from workbench.errors import CorpusLocked, UsageError
+from workbench.errors import UsageError
 from workbench.indexing import remove
 from workbench.indexing.compare import salted, targets
 from workbench.indexing.state import Root
 from workbench.records import FileReport, FileStatus, Granularity, IndexReport, Principal, by_kind
-from workbench.store import generations, locks
+from workbench.store import generations
 from workbench.store.generations import Layout
 from workbench.store.reader import open_generation
 
@@ -65,22 +65,6 @@ def test_only_what_changed_is_read_and_embedded(docs, corpus):
 
 
 @pytest.mark.slow
-def test_what_vanished_is_removed_and_counted(docs, corpus):
-    run(docs, corpus)
-    (docs / "b.md").unlink()
-    report = run(docs, corpus)
-    assert (report.count(FileStatus.REMOVED), report.found, report.documents, report.embedded) == (1, 2, 2, 0)
-    assert paths(corpus) == ["a.md", "sub/c.md"]
-    (docs / "r.jsonl").write_text(
-        '{"id": "1", "text": "one"}\n{"id": "1", "text": "two"}\n{"id": "2", "text": "three"}\n'
-    )
-    report = run(docs, corpus)
-    (file,) = [f for f in report.files if f.path == "r.jsonl"]
-    assert file.documents + 1 == 3
-    assert file.reason
-
-
-@pytest.mark.slow
 def test_what_vanished_is_removed(docs, corpus):
     run(docs, corpus)
     (docs / "b.md").unlink()
@@ -116,30 +100,6 @@ def test_a_whole_document_has_the_normalised_mean_of_its_chunks_vectors(docs, co
         rows = store.rows(store.records_of(number or 0).tolist())
         carried = [r.number for r in rows if r.chunk.granularity is Granularity.DOCUMENT]
         assert np.allclose(opened.vectors().vectors(np.array(carried))[0], expected, atol=1e-7)
-
-
-@pytest.mark.slow
-def test_a_second_writer_is_refused_or_waits_and_a_reader_keeps_its_generation(docs, corpus):
-    run(docs, corpus)
-    old = open_generation(corpus)
-    (docs / "d.md").write_text("new")
-    run(docs, corpus)
-    assert not old.is_current()
-    assert old.records.documents_total == 3
-    assert old.grep.search(
-        ["Cats"], old.records.scope(None, None, ()), 5, regex=False, case="smart", word=False, context=1
-    ).lines
-    assert len(list(Layout(corpus).generations.iterdir())) == 2
-    old.close()
-    run(docs, corpus)
-    assert len(list(Layout(corpus).generations.iterdir())) == 1
-    run(docs, corpus)
-    (docs / "d.md").write_text("new")
-    with locks.writer(Layout(corpus).writer_lock, corpus):
-        with pytest.raises(CorpusLocked, match=str(os.getpid())):
-            run(docs, corpus)
-        assert len(paths(corpus)) == 4
-    assert run(docs, corpus, wait=True).documents == 4
 
 
 def test_a_folder_of_other_files_does_not_become_a_corpus(docs, tmp_path):

@@ -42,16 +42,17 @@ def test_a_lost_result_names_the_step_that_dropped_it_and_who_pushed_it(sample: 
     lost = [m for m in moved(first, second) if m.kind == "lost"]
     assert lost
     assert all(m.step == "threshold" and "vector.threshold is 0.01" in m.reason for m in lost)
-    first, second = sample.compare(query, ["default limit=3", "default limit=3 fusion.alpha=0"]).results
-    for move in moved(first, second):
-        shown = {h.rank: h for h in second.hits}
-        before = {h.chunk_id: h.rank for h in first.hits}
+    plans = [f"default limit=3 vector.threshold=off fusion.alpha={alpha}" for alpha in (1, 0)]
+    first, second = sample.compare(query, plans).results
+    shown, before = {h.rank: h for h in second.hits}, {h.chunk_id: h.rank for h in first.hits}
+    moves = moved(first, second)
+    for move in moves:
         for rank in move.by:
             assert before.get(shown[rank].chunk_id, 99) > move.first
             assert rank < (move.second or 99)
-        if move.step == "limit" and move.kind == "lost":
-            assert move.by
-            assert "Pushed down by" in move.reason
+    pushed = [m for m in moves if (m.step, m.kind) == ("limit", "lost")]
+    assert pushed
+    assert all(m.by and "Pushed down by" in m.reason for m in pushed)
 
 
 def test_the_figures_of_a_list_are_those_of_an_evaluation(make_corpus: Callable[..., wb.Corpus]) -> None:

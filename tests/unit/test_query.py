@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import duckdb
@@ -236,13 +236,8 @@ def test_excluded_words_and_prefixes_stay_as_they_are(query):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("words")
-    for name, text in TEXTS.items():
-        (root / "files").mkdir(exist_ok=True)
-        (root / "files" / name).write_text(text, encoding="utf-8")
-    wb.index([root / "files"], corpus=root / "corpus", encoder="hashing", workers=0)
-    return root / "corpus"
+def folder(corpus_of: Callable[..., wb.Corpus]) -> Path:
+    return corpus_of(TEXTS).path
 
 
 def found(corpus: wb.Corpus, query: str, plan: str = "default") -> set[str]:

@@ -141,10 +141,3 @@ def test_what_another_program_saved_in_the_old_format_reads_like_the_new_one(tmp
     assert old.text.replace("# ", "").split() == new.text.replace("# ", "").split()
     if kind != "doc":  # whose tables Word counts in paragraphs
         assert old.places == new.places
-
-
-def test_text_behind_a_table_whose_last_cell_is_empty_is_read(tmp_path):
-    (document,), _ = read(
-        saved(tmp_path, "a.doc", make.doc(["before", "a\x07\x07\x07", "after the table", "and more"]))
-    )
-    assert document.text.split("\n\n") == ["before", "a", "after the table", "and more\n"]

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -542,17 +543,15 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> wb.Snapshot:
+def hostile(corpus_of: Callable[..., wb.Corpus]) -> wb.Snapshot:
     """A corpus of hostile texts, titles and paths, and a hostile query."""
-    folder = tmp_path_factory.mktemp("hostile")
     files = {
         "<img src=x onerror=alert(9)>.md": f"# {HOSTILE}\n\n{HOSTILE}\n",
         "plain.md": "# Plain\n\nretry alert script\n",
         "a&b\u202e.md": f"# A & B\n\nretry {HOSTILE}\n",
     }
-    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing")
-    with wb.open_corpus(folder / "corpus") as corpus:
-        return corpus.search(HOSTILE.replace('"', ""), plan="default vector.threshold=off").snapshot(note=HOSTILE)
+    found = corpus_of(files).search(HOSTILE.replace('"', ""), plan="default vector.threshold=off")
+    return found.snapshot(note=HOSTILE)
 
 
 def test_hostile_text_is_text_and_in_no_script(hostile: wb.Snapshot) -> None:

@@ -2,11 +2,10 @@
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from corpus_files import write_files
 from hypothesis import given
 from hypothesis import strategies as st
 from trials import trials
@@ -36,13 +35,9 @@ from workbench.records import Progress
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+def corpus(corpus_of: Callable[..., wb.Corpus]) -> wb.Corpus:
     """Thirty short files; the query's word and its answer are in one of them."""
-    folder = tmp_path_factory.mktemp("tuned")
-    files = {f"f{n:02}.md": f"alpha word{n} beta word{(n * 7) % 30} gamma\n" for n in range(30)}
-    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing")
-    with wb.open_corpus(folder / "corpus") as opened:
-        yield opened
+    return corpus_of({f"f{n:02}.md": f"alpha word{n} beta word{(n * 7) % 30} gamma\n" for n in range(30)})
 
 
 @pytest.fixture(scope="module")
