@@ -275,6 +275,32 @@ def test_every_plan_has_the_figures_of_a_search(swept_corpus, judgments, drawn, 
             assert live.values(plan) == pytest.approx(alone[:, n], abs=1e-9), str(plan)
 
 
+def test_adapted_similarity_and_feedback_have_the_figures_of_a_search(corpus_of):
+    """Where no two texts are equal, so that plans are ranked together. Feedback without adapted similarity changes nothing."""
+    draw = random.Random(5)
+    names = [f"{n:03}.md" for n in range(120)]
+    corpus = corpus_of({name: f"{' '.join(draw.choices(WORDS, k=draw.randint(3, 9)))} {name}\n" for name in names})
+    topics = {
+        f"q{n}": Topic(f"q{n}", text)
+        for n, text in enumerate(("amber bridge cedar", "delta ember", "fjord grove amber"))
+    }
+    judgments = Judgments(
+        topics, {i: {name: draw.randint(0, 2) for name in draw.sample(names, 40)} for i in topics}, "drawn"
+    )
+    adapted = "vector.adapt=corpus"
+    made = [
+        wb.Plan.parse(f"{base} vector.threshold=off {changes}")
+        for base in ("tmm", "rrf")
+        for changes in ("feedback.weight=1", "", adapted, f"{adapted} vector.hubness=1", f"{adapted} feedback.weight=1")
+    ]
+    values = np.full((len(made), len(judgments), 2), np.nan)
+    score(Pool(corpus.engine, judgments), made, ("AP", "nDCG@50"), 1000, values)
+    for at, plan in enumerate(made):
+        alone = corpus.evaluate(judgments, plan, ("AP", "nDCG@50")).values
+        assert values[at] == pytest.approx(alone, abs=1e-9), str(plan)
+    assert len({tuple(own.ravel().round(9)) for own in values}) == len(made) - 2
+
+
 def test_judged_passages_have_the_figures_of_a_search(swept_corpus):
     topics = {f"q{n}": Topic(f"q{n}", text) for n, text in enumerate(["amber bridge", "cedar delta", "grove ember"])}
     qrels: dict[str, dict[str, int]] = {}

@@ -65,8 +65,9 @@ def test_order_and_number_of_workers_change_nothing(folder, tmp_path):
 SEEDED = """
 import json, sys
 import workbench as wb
-wb.index([sys.argv[1]], sys.argv[2], encoder="hashing", workers=0, collection=("b", "a"), tenant="t", roles=("y", "x"))
-with wb.open_corpus(sys.argv[2], wb.Principal("t", ("x", "y"))) as corpus:
+names = tuple("gfedcba")
+wb.index([sys.argv[1]], sys.argv[2], encoder="hashing", workers=0, collection=names, tenant="t", roles=names)
+with wb.open_corpus(sys.argv[2], wb.Principal("t", names)) as corpus:
     found = corpus.search("pump pressure", "invoice raised", plan="default sources=vector,grep,keyword limit=40").to_dict()
     print(json.dumps([corpus.info()["digest"], {**found, "generation": ""}]))
 """

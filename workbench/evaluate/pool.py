@@ -332,7 +332,7 @@ class Refusion:
         if made is None:
             pooled = [q for n in members if (q := self._queries[n]) is not None]
             # Which rows a passage shows depends on the depths, and an adapted similarity on the query.
-            if plan["grep.show"] == "passage" or plan["vector.adapt"] != OFF or plan["feedback.weight"]:
+            if plan["grep.show"] == "passage" or plan["vector.adapt"] != OFF:
                 made = Batch.of([_laid(q, q.retrieved.candidates_for(plan, computed), plan) for q in pooled])
             else:
                 made = self._raw(plan, pooled, computed)
@@ -429,5 +429,4 @@ def one_by_one(pooled: Pooled, plan: Plan) -> bool:
 
 def _laid(pooled: Pooled, candidates: Candidates, plan: Plan) -> Judged:
     texts = pooled.retrieved.columns.text_keys if pooled.twice else None
-    likeness = pooled.retrieved.likeness(plan) if plan["feedback.weight"] else None
-    return Judged(candidates, pooled.targets, pooled.single, texts, likeness)
+    return Judged(candidates, pooled.targets, pooled.single, texts, pooled.retrieved.likeness(plan))

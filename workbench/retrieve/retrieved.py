@@ -216,8 +216,7 @@ class Retrieved:
                 candidates = to_threshold(candidates, source, plan.threshold(source), plan["vector.metric"])
         if plan["vector.adapt"] != OFF:
             candidates = replace(candidates, columns=tuple([self._adapted(c, plan) for c in candidates.columns]))
-            if plan["feedback.weight"]:
-                candidates = replace(candidates, vectors=self._vectors(plan))
+            candidates = replace(candidates, vectors=self._vectors(plan))
         return self._as_passages(candidates) if plan["grep.show"] == "passage" else candidates
 
     def _adapted(self, column: Column, plan: Plan) -> Column:
@@ -240,7 +239,11 @@ class Retrieved:
         return replace(column, adapted=adapted)
 
     def _vectors(self, plan: Plan) -> Callable[[Ints], Floats] | None:
-        """What gives rows their adapted vectors, by the plan's first vector source that has some; None without one."""
+        """What gives rows their adapted vectors, by the plan's first vector source that has some; None without one, and for a
+        plan without feedback or adapted similarity, whose vectors feedback compares.
+        """
+        if plan["vector.adapt"] == OFF or not plan["feedback.weight"]:
+            return None
         for source in self.sources_for(plan):
             answer = self.answers[source]
             adaptation = answer.adaptation() if answer.adaptation is not None else None
