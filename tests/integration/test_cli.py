@@ -1,6 +1,7 @@
 """The command line: what it prints, reads and writes, its exit codes, and comparing many queries under many plans."""
 
 import json
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from corpus_files import write_files, write_judged
 import workbench as wb
 from workbench.cli.main import COMMANDS, main
 from workbench.demo import sample_folder
+from workbench.plan.fields import FIELDS
 from workbench.retrieve.compare import compare_many
 from workbench.snapshot.snapshot import Snapshot
 from workbench.ui import finder as page_finder
@@ -100,6 +102,18 @@ def test_json_is_the_result_and_explain_and_compare_are_tables(sample_path, tmp_
     table = run("compare", "retries", "--plan", "default", "--plan", "tmm", *at)
     assert "Overlap" in table.output
     assert "tmm" in table.output
+
+
+def test_in_a_pipe_a_result_is_one_line_and_a_row_of_a_table_too(sample_path, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    at = ("--corpus", sample_path, *SEE_ALL)
+    printed = run("search", "how do retries work", "--keywords", "backoff", "--plan", "rrf", *at).output.splitlines()
+    heads = [line for line in printed if re.match(r" {1,2}\d+\. \S", line)]
+    assert len(heads) == 10
+    assert all(line.endswith(")") and " #" in line for line in heads)  # each with its sources, past column 80
+    assert max(map(len, heads)) > 80
+    rows = run("fields").output.splitlines()
+    assert all(any(field.name in row and field.help in row for row in rows) for field in FIELDS)
 
 
 def test_eval_prints_a_table_and_a_verdict(sample_path, tmp_path):

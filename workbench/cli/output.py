@@ -7,6 +7,7 @@ a query acts there, neither as Rich markup nor as an escape sequence.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 # Control characters in a document must not reach the terminal: they could move the cursor, change colours or turn the line
 # around. Halves of surrogate pairs (arguments that are not UTF-8) cannot be written at all.
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_PIPE = 10_000  # columns: Rich takes 80 where there is no terminal
 _CONTROLS = re.compile(f"[\x00-\x08\x0b-\x1f]|{_UNSEEN.pattern}")
 
 
@@ -42,8 +44,13 @@ class _Console(Console):
 
 
 def console(stderr: bool = False) -> Console:
-    """A console that follows the terminal's width and colours; square brackets are text."""
-    return _Console(stderr=stderr, highlight=False, soft_wrap=False, markup=False, emoji=False)
+    """A console that follows the terminal's width and colours; square brackets are text. In a pipe no line is cut, so that a
+    citation and its figures stay on one, and a row of a table too; COLUMNS sets a width there.
+    """
+    made = _Console(stderr=stderr, highlight=False, soft_wrap=False, markup=False, emoji=False)
+    if not made.is_terminal and "COLUMNS" not in os.environ:
+        made.width = _PIPE
+    return made
 
 
 def print_json(data: Any) -> None:
