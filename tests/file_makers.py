@@ -101,8 +101,13 @@ def check_chunks(document: Document, chunks: Sequence[Chunk]) -> None:
     assert len({chunk.chunk_id for chunk in chunks}) == len(chunks)
 
 
-def pdf(pages: Sequence[str], bookmarks: Sequence[tuple[str, int]] = (), encrypt: bool = False) -> bytes:
-    """A PDF with a line of Helvetica for each line of each page; an empty page has no content."""
+def pdf(
+    pages: Sequence[str],
+    bookmarks: Sequence[tuple[str, int]] = (),
+    encrypt: bool = False,
+    size: tuple[float, float] = (612, 792),
+) -> bytes:
+    """A PDF with a line of Helvetica for each line of each page; an empty page has no content. `size`: of a page, in points."""
     kids = " ".join(f"{10 + 2 * n} 0 R" for n in range(len(pages)))
     objects = {1: "<< /Type /Catalog /Pages 2 0 R /Outlines 4 0 R >>"}
     objects[2] = f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>"
@@ -115,9 +120,9 @@ def pdf(pages: Sequence[str], bookmarks: Sequence[tuple[str, int]] = (), encrypt
         objects[1000 + n] = f"<< /Title ({title}) /Parent 4 0 R /Dest [{10 + 2 * page} 0 R /Fit] {after} >>"
     for n, page in enumerate(pages):
         shown = "".join(f"({line}) Tj T* " for line in page.split("\n") if line)
-        stream = f"BT /F1 12 Tf 14 TL 72 720 Td {shown}ET"
+        stream = f"BT /F1 12 Tf 14 TL 72 {size[1] - 72} Td {shown}ET"
         objects[10 + 2 * n] = (
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {11 + 2 * n} 0 R"
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {size[0]} {size[1]}] /Contents {11 + 2 * n} 0 R"
             " /Resources << /Font << /F1 3 0 R >> >> >>"
         )
         objects[11 + 2 * n] = f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream"

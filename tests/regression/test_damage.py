@@ -238,20 +238,6 @@ def test_a_generation_that_does_not_answer_is_not_published(tmp_path, monkeypatc
     assert index([docs], corpus, encoder="hashing").documents == 4
 
 
-def test_a_record_may_name_a_new_collection(tmp_path):
-    docs, corpus = write_texts(tmp_path / "docs"), tmp_path / "corpus"
-    corpus.mkdir()
-    (corpus / "corpus.yaml").write_text("collections:\n  wholes: document\n")
-    rows = [{"id": f"r{n}", "text": f"retries of record {c}", "collection": c} for n, c in enumerate(("zoo", "wholes"))]
-    (docs / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    index([docs], corpus, encoder="hashing")
-    with wb.open_corpus(corpus) as opened:
-        assert len(opened.search("retries record", mode="keyword").hits) == 3
-        for collection in ("zoo", "wholes"):
-            (hit,) = opened.search("retries", mode="hybrid", filters=f"collection = '{collection}'").hits
-            assert hit.collections == (collection,)
-
-
 def test_a_lost_pointer_drops_no_root(tmp_path):
     one, two, corpus = write_texts(tmp_path / "one"), tmp_path / "two", tmp_path / "corpus"
     two.mkdir()

@@ -42,18 +42,6 @@ def corpus(tmp_path: Path) -> Path:
     return tmp_path / "my.corpus"
 
 
-def test_another_folder_later_keeps_the_first_one(docs, corpus, tmp_path):
-    run(docs, corpus)
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "a.md").write_text("# Other\n\nAnother a.\n")
-    report = run(tmp_path / "notes", corpus)
-    assert "both hold a.md" in report.warnings[0]
-    assert (report.found, report.documents) == (1, 4)
-    assert paths(corpus) == ["a.md", "a.md", "b.md", "sub/c.md"]
-    assert run(tmp_path / "notes", corpus).changed is False
-    assert run(docs, corpus).changed is False
-
-
 def test_a_second_collection_of_the_same_files_is_added(docs, corpus):
     run(docs, corpus, collection=("artifact_chunks",))
     report = run(docs, corpus, collection=("artifacts",))

@@ -274,7 +274,7 @@ def test_a_run_under_the_rules_says_the_same_as_the_rules_before_it(ruled: Path,
     )
     with wb.open_corpus(corpus, STAFF) as staff:
         before = found(staff)
-    wb.index([source], corpus=corpus, tenant="acme", encoder="hashing")
+    assert wb.index([source], corpus=corpus, tenant="acme", encoder="hashing").embedded == 0
     with wb.open_corpus(corpus, STAFF) as staff, open_generation(corpus) as generation:
         assert found(staff) == before == {"open.md", "secret.md", "pub/copy.md"}
         assert generation.manifest.rules

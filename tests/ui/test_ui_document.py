@@ -7,7 +7,6 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import file_makers as make
-import pypdfium2
 import pytest
 from app_for_tests import all_text, bodies, column, document, run
 from app_for_tests import document_body as body
@@ -182,27 +181,7 @@ def test_without_a_path_documents_are_listed_and_one_can_be_typed(
 
 
 # --- pages of a PDF ----------------------------------------------------------------------------------------------------
-def write_pdf(path: Path, sizes: tuple[tuple[float, float], ...]) -> None:
-    """A PDF with one line of text a page, made by hand: a reader of it needs no fonts of this machine."""
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", ""]
-    kids = []
-    for number, (width, height) in enumerate(sizes, 1):
-        stream = f"BT /F1 18 Tf 40 {height - 60:.0f} Td (Needle on page {number}) Tj ET"
-        kids.append(f"{len(objects) + 1} 0 R")
-        objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {width} {height}] /Contents {len(objects) + 2} 0 R"
-            " /Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>"
-        )
-        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
-    objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(sizes)} >>"
-    out, places = "%PDF-1.4\n", []
-    for number, content in enumerate(objects, 1):
-        places.append(len(out))
-        out += f"{number} 0 obj\n{content}\nendobj\n"
-    table = "".join(f"{place:010} 00000 n \n" for place in places)
-    start, count = len(out), len(objects) + 1
-    out += f"xref\n0 {count}\n0000000000 65535 f \n{table}trailer\n<< /Size {count} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n"
-    path.write_bytes(out.encode())
+SMALL = (300, 400)
 
 
 @pytest.fixture
@@ -212,7 +191,7 @@ def pdf_corpus(tmp_path: Path) -> tuple[Path, Path]:
 
     file = tmp_path / "files" / "paper.pdf"
     file.parent.mkdir()
-    write_pdf(file, ((300, 400), (300, 400)))
+    file.write_bytes(make.pdf(["Needle on page 1", "Needle on page 2"], size=SMALL))
     wb.index([file.parent], corpus=tmp_path / "corpus", encoder="hashing", workers=0)
     return tmp_path / "corpus", file
 
@@ -237,29 +216,26 @@ def test_a_page_is_drawn_from_the_original_while_it_is_the_same_and_allowed(
     file.symlink_to(tmp_path / "moved.pdf")
     assert "outside the allowed folders" in all_text(shown_page(open_app, corpus))
     file.unlink()
-    write_pdf(file, ((300, 400),))
+    file.write_bytes(make.pdf(["Needle on page 1"], size=SMALL))
     assert "The file has changed since it was indexed" in all_text(shown_page(open_app, corpus))
     file.unlink()
     assert "The file is not there any more" in all_text(shown_page(open_app, corpus))
 
 
-def test_a_page_that_says_it_is_huge_is_drawn_within_bounds(tmp_path: Path) -> None:
-    write_pdf(tmp_path / "huge.pdf", ((14_000, 3), (3, 14_000)))
-    for page in (1, 2):
-        png = page_png((tmp_path / "huge.pdf").read_bytes(), page)
+def test_a_page_that_says_it_is_huge_is_drawn_within_bounds() -> None:
+    for size in ((14_000, 3), (3, 14_000)):
+        png = page_png(make.pdf(["wide or high"], size=size), 1)
         width, height = (int.from_bytes(png[at : at + 4]) for at in (16, 20))
         assert 1 <= width <= PICTURE[0] + 1
         assert 1 <= height <= PICTURE[1] + 1
 
 
-@pytest.mark.parametrize(("data", "page"), [(b"%PDF-1.4 nonsense", 1), (None, 9)])
-def test_what_cannot_be_drawn_is_a_sentence(tmp_path: Path, data: bytes | None, page: int) -> None:
+@pytest.mark.parametrize(("data", "page"), [(b"%PDF-1.4 nonsense", 1), (make.pdf(["one page"]), 9)])
+def test_what_cannot_be_drawn_is_a_sentence(data: bytes, page: int) -> None:
     from workbench.errors import UsageError
 
-    write_pdf(tmp_path / "a.pdf", ((300, 400),))
     with pytest.raises(UsageError):
-        page_png(data or (tmp_path / "a.pdf").read_bytes(), page)
-    assert pypdfium2.PdfDocument((tmp_path / "a.pdf").read_bytes())
+        page_png(data, page)
 
 
 PLACED = [Place(0, "sheet=S&row=1"), Place(11, "sheet=S&row=4"), Place(17, "sheet=S&row=5")]

@@ -205,17 +205,6 @@ def test_two_people_judge_one_set_in_two_browsers_and_nothing_is_lost(open_app: 
     assert len(at.get("download_button")) == 5
 
 
-def test_two_judges_see_how_far_they_agree(open_app: Open, corpus: Path) -> None:
-    with wb.open_corpus(corpus) as opened:
-        opened.judging.sets.create("tea", ["boil water"])
-        (query,) = opened.judging.queries("tea")
-        hits = opened.search("boil water", mode="keyword").hits
-        for judge_of, grades in (("ann", (0, 3)), ("bob", (0, 2))):
-            for hit, grade in zip(hits, grades, strict=False):
-                opened.judging.grade(hit, grade, query, set="tea", judge=judge_of)
-    assert "agree on 50% of 2 passages" in all_text(judge(open_app, corpus)).replace("\\", "")
-
-
 def test_without_the_vector_side_the_page_says_so(
     open_app: Open, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
+from workbench import guide
 from workbench.plan import controls as plan_controls
 from workbench.plan import fields as plan_fields
 from workbench.plan.plan import Plan
@@ -96,6 +97,7 @@ def test_a_control_sets_its_field(open_app: Open, small_corpus: Path, field: str
     run(at)
     assert widget(at, name).value == value
     assert plan_fields.BY_NAME[field].help in widget(at, name).help
+    assert guide.address("reference", guide.anchor(field)) in widget(at, name).help
 
 
 def test_what_differs_from_the_preset_is_said_and_a_depth_can_be_automatic_again(

@@ -60,23 +60,6 @@ def test_an_empty_page_offers_titles_and_an_endless_line_is_cut(open_app: Open, 
         assert len(column(at, mode)) < 20_000
 
 
-def test_the_address_restores_the_same_page(open_app: Open, small_corpus: Path) -> None:
-    at = open_app(small_corpus, q=QUERY)
-    at.slider(key="wb.w.fusion.alpha").set_value(0.7)
-    run(run(at))
-    at.slider(key="wb.w.limit").set_value(4)
-    run(at)
-    at.text_input(key="wb.w.keywords").set_value("pause")
-    run(at)
-    at.selectbox(key="wb.w.fusion.method").set_value("weighted")
-    run(at)
-    again = open_app(small_corpus, **at.query_params)
-    assert [column(again, m) for m in MODES] == [column(at, m) for m in MODES]
-    assert again.slider(key="wb.w.limit").value == 4
-    assert again.selectbox(key="wb.w.fusion.method").value == "weighted"
-    assert again.query_params == at.query_params
-
-
 def test_two_people_do_not_see_each_other(open_app: Open, small_corpus: Path) -> None:
     one = open_app(small_corpus, q="kettle water")
     other = open_app(small_corpus, q="rate limits")
@@ -148,22 +131,6 @@ def test_code_examples_stand_in_the_place_of_the_columns(open_app: Open, tmp_pat
     assert at.query_params["examples"] == ["yes"] or at.query_params["examples"] == "yes"
     assert [code.value for code in at.code if "bell" in code.value] == ["sound('bell')"]
     assert "a.md:8-8" in "".join(bodies(at)) or "a.md:7-9" in "".join(bodies(at))
-
-
-def test_a_page_switch_and_back_keeps_query_and_settings(open_app: Open, small_corpus: Path) -> None:
-    at = open_app(small_corpus, q="retry request")
-    at.slider(key="wb.w.fusion.alpha").set_value(0.7)
-    run(run(at))
-    address, before = dict(at.query_params), chunks(at, "hybrid")
-    at.query_params.clear()
-    go(at, "guide")
-    run(at)
-    at.query_params.clear()
-    go(at, "search")
-    run(at)
-    assert at.query_params == address
-    assert at.slider(key="wb.w.fusion.alpha").value == 0.7
-    assert chunks(at, "hybrid") == before
 
 
 @pytest.mark.parametrize(("page", "part"), [("", "a-first-hour"), ("reference", guide.anchor("fusion.k"))])

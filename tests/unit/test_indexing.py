@@ -13,7 +13,7 @@ from workbench.errors import UsageError
 from workbench.indexing import remove
 from workbench.indexing.compare import salted, targets
 from workbench.indexing.state import Root
-from workbench.records import FileReport, FileStatus, Granularity, IndexReport, Principal, by_kind
+from workbench.records import FileReport, FileStatus, Granularity, IndexReport, by_kind
 from workbench.store import generations
 from workbench.store.generations import Layout
 from workbench.store.reader import open_generation
@@ -107,18 +107,6 @@ def test_a_folder_of_other_files_does_not_become_a_corpus(docs, tmp_path):
         run(docs, docs / "sub")
     with pytest.raises(UsageError, match="cannot be made"):
         run(docs, docs / "a.md")
-
-
-@pytest.mark.slow
-def test_front_matter_and_rules_decide_who_sees_what(docs, corpus):
-    run(docs, corpus, tenant="acme", roles=("hr",))
-    with open_generation(corpus) as opened:
-        assert opened.records.count(opened.records.scope(Principal("acme", ("hr",)), None, ())) == (3, 3)
-        assert opened.records.count(opened.records.scope(Principal("acme"), None, ())) == (0, 0)
-    report = run(docs, corpus, tenant="acme")
-    assert (report.count(FileStatus.INDEXED), report.embedded) == (3, 0)
-    with open_generation(corpus) as opened:
-        assert opened.records.count(opened.records.scope(Principal("acme"), None, ())) == (3, 3)
 
 
 FILES = (

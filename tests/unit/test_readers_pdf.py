@@ -24,21 +24,40 @@ RIGHT = [
 ]
 
 
-def placed(lines: list[tuple[int, int, str]]) -> bytes:
-    data = pdf(["x"])
-    shown = "".join(f"1 0 0 1 {x} {y} Tm ({words}) Tj " for x, y, words in lines)
-    stream = f"BT /F1 12 Tf {shown}ET"
-    start = data.index(b"11 0 obj")
-    end = data.index(b"endobj", start)
-    body = f"11 0 obj\n<< /Length {len(stream)} >>\nstream\n{stream}\nendstream\n".encode()
-    return data[:start] + body + data[end:]
+def made(stream: str, annotations: Sequence[str] = (), form: bool = False) -> bytes:
+    first = 7
+    references = " ".join(f"{first + n} 0 R" for n in range(len(annotations)))
+    fields = f"/AcroForm << /Fields [{references}] /DA (/F1 10 Tf) /DR << /Font << /F1 5 0 R >> >> >>" if form else ""
+    things = [
+        f"<< /Type /Catalog /Pages 2 0 R {fields} >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >>"
+        f" /Annots [{references}] >>",
+        f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        "<< /Type /EmbeddedFile /Length 11 >>\nstream\npinned here\nendstream",
+        *annotations,
+    ]
+    data, places = b"%PDF-1.7\n", []
+    for number, thing in enumerate(things, 1):
+        places.append(len(data))
+        data += f"{number} 0 obj\n{thing}\nendobj\n".encode("latin-1")
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    size = len(things) + 1
+    return data + (
+        f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{len(data)}\n%%EOF\n"
+    ).encode("latin-1")
+
+
+def drawn(lines: Sequence[tuple[int, int, int, str]]) -> str:
+    return "BT " + "".join(f"/F1 {size} Tf 1 0 0 1 {x} {y} Tm ({words}) Tj " for x, y, size, words in lines) + "ET"
 
 
 def test_columns_that_were_drawn_line_by_line_are_read_one_after_the_other(tmp_path):
-    rows = [(40, 740, "A title that runs over both of the columns of this page, from one edge to the other")]
+    rows = [(40, 740, 12, "A title that runs over both of the columns of this page, from one edge to the other")]
     for n in range(12):
-        rows += [(40, 700 - 16 * n, f"{LEFT[n % 3]} {n}"), (320, 700 - 16 * n, f"{RIGHT[n % 3]} {n}")]
-    (document,), _ = read(saved(tmp_path, "a.pdf", placed(rows)))
+        rows += [(40, 700 - 16 * n, 12, f"{LEFT[n % 3]} {n}"), (320, 700 - 16 * n, 12, f"{RIGHT[n % 3]} {n}")]
+    (document,), _ = read(saved(tmp_path, "a.pdf", made(drawn(rows))))
     lines = [line.strip() for line in document.text.split("\n")]
     assert lines[0].startswith("A title")
     assert lines[1:13] == [f"{LEFT[n % 3]} {n}" for n in range(12)]
@@ -48,18 +67,10 @@ def test_columns_that_were_drawn_line_by_line_are_read_one_after_the_other(tmp_p
 def test_a_table_of_two_columns_keeps_its_rows(tmp_path):
     rows = []
     for n in range(14):
-        rows += [
-            (40, 700 - 16 * n, f"Item {n}" if n % 4 else "A long name of an item on sale"),
-            (420, 700 - 16 * n, f"{n}.00"),
-        ]
-    rows += [
-        (
-            40,
-            400,
-            "Some more words so that the page is long enough to be looked at, because short pages are not" + " x" * 40,
-        )
-    ]
-    (document,), _ = read(saved(tmp_path, "a.pdf", placed(rows)))
+        name = f"Item {n}" if n % 4 else "A long name of an item on sale"
+        rows += [(40, 700 - 16 * n, 12, name), (420, 700 - 16 * n, 12, f"{n}.00")]
+    more = "Some more words so that the page is long enough to be looked at, because short pages are not" + " x" * 40
+    (document,), _ = read(saved(tmp_path, "a.pdf", made(drawn([*rows, (40, 400, 12, more)]))))
     assert "Item 5 5.00" in " ".join(document.text.split())
 
 
@@ -110,35 +121,6 @@ def test_pages_that_are_pictures_are_named(tmp_path):
     (document,), problems = read(saved(tmp_path, "a.pdf", data))
     assert "words on a page" in document.text
     assert [p.reason for p in problems] == ["1 of its 2 pages are pictures without text: 2"]
-
-
-def made(stream: str, annotations: Sequence[str] = (), form: bool = False) -> bytes:
-    first = 7
-    references = " ".join(f"{first + n} 0 R" for n in range(len(annotations)))
-    fields = f"/AcroForm << /Fields [{references}] /DA (/F1 10 Tf) /DR << /Font << /F1 5 0 R >> >> >>" if form else ""
-    things = [
-        f"<< /Type /Catalog /Pages 2 0 R {fields} >>",
-        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >>"
-        f" /Annots [{references}] >>",
-        f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        "<< /Type /EmbeddedFile /Length 11 >>\nstream\npinned here\nendstream",
-        *annotations,
-    ]
-    data, places = b"%PDF-1.7\n", []
-    for number, thing in enumerate(things, 1):
-        places.append(len(data))
-        data += f"{number} 0 obj\n{thing}\nendobj\n".encode("latin-1")
-    table = "".join(f"{place:010} 00000 n \n" for place in places)
-    size = len(things) + 1
-    return data + (
-        f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{len(data)}\n%%EOF\n"
-    ).encode("latin-1")
-
-
-def drawn(lines: Sequence[tuple[int, int, int, str]]) -> str:
-    return "BT " + "".join(f"/F1 {size} Tf 1 0 0 1 {x} {y} Tm ({words}) Tj " for x, y, size, words in lines) + "ET"
 
 
 def test_a_raised_digit_behind_a_number_is_no_digit_of_it(tmp_path):
