@@ -184,6 +184,33 @@ def test_documents_with_more_of_the_patterns_are_read_first_where_not_all_are(pa
     assert "ACME-INV-49317" in "".join(passage.text for passage in cut)
 
 
+@pytest.mark.parametrize("operator", ["any", "all"])
+def test_candidates_are_looked_for_until_there_are_enough(both, monkeypatch, operator):
+    from workbench.store.milvus import read
+
+    monkeypatch.setattr(read, "_width", lambda depth: 2)
+    for query in QUERIES:
+        plan = f"default keyword.operator={operator}"
+        here, there = (c.search(query, mode="keyword", plan=plan, limit=50, bypass_cache=True) for c in both)
+        assert [(h.chunk_id, h.score) for h in here.hits] == [(h.chunk_id, h.score) for h in there.hits]
+
+
+def test_a_hybrid_search_asks_milvus_once_a_source_and_once_for_what_is_missing(pairs, monkeypatch):
+    from workbench.store.milvus.remote import Remote
+
+    there, asked, call = pairs[ADMIN][1], [], Remote.call
+    monkeypatch.setattr(
+        Remote, "call", lambda self, *given, **more: asked.append(given[0]) or call(self, *given, **more)
+    )
+    plan = "default depth.keyword=20 depth.vector=20"
+    assert there.search("shipping labels and retries", plan=plan, bypass_cache=True).hits[0].text
+    assert asked.count("search") == 2
+    assert len(asked) <= 3
+    asked.clear()
+    there.search("shipping labels and retries", plan=plan, bypass_cache=True)
+    assert asked == ["search", "search"]
+
+
 def test_what_a_corpus_says_of_itself_is_the_same(both):
     here, there = (dict(corpus.info()) for corpus in both)
     assert {k: v for k, v in here.items() if k != "generation"} == {k: v for k, v in there.items() if k != "generation"}
@@ -249,6 +276,32 @@ def test_a_run_changes_what_changed_and_the_alias_when_all_is_there(tmp_path, mo
         assert len(back.search("apples", mode="keyword").hits) == 4
 
 
+def test_a_run_after_a_killed_one_writes_the_blocks_that_are_missing(tmp_path, monkeypatch):
+    from workbench.store.milvus import write
+    from workbench.store.milvus.remote import Remote
+
+    files = write_files(tmp_path / "files", {f"{n}.md": f"apples number{n}" for n in range(6)})
+    written, call = [], Remote.call
+
+    def counted(self, method, *given, **more):
+        if method == "upsert" and given[0] == self.name:
+            if len(written) == 2:
+                written.append([])
+                raise KeyboardInterrupt
+            written.append([row["number"] for row in given[1]])
+        return call(self, method, *given, **more)
+
+    monkeypatch.setattr(write, "BLOCK", 2)
+    monkeypatch.setattr(Remote, "call", counted)
+    how = {"corpus": tmp_path / "corpus", "encoder": "hashing", "store": str(tmp_path / "store.db")}
+    with pytest.raises(KeyboardInterrupt):
+        wb.index([files], **how)
+    assert wb.index([files], **how).embedded == 0
+    assert written == [[0, 1], [2, 3], [], [4, 5]]
+    with wb.open_corpus(tmp_path / "corpus") as corpus:
+        assert len(corpus.search("apples", mode="keyword").hits) == 6
+
+
 def test_fusion_agrees_with_milvus_own_rankers(both):
     from pymilvus import AnnSearchRequest, RRFRanker, WeightedRanker
 
@@ -262,7 +315,7 @@ def test_fusion_agrees_with_milvus_own_rankers(both):
     vector = engine.embed("retries rain", "")
     scored, weights = engine.lexical, parse("retries rain").scored
     sparse = scored._weights(weights, scored.counts([m for m, _ in weights], scope), scope)
-    where = scored._expressions.records(scope)
+    where = scored._texts.expressions.records(scope)
     asked = [
         AnnSearchRequest([data], field, {"metric_type": "IP"}, limit=40, expr=where)
         for data, field in ((sparse, "words"), (vector, vector_field(manifest.encoder)))

@@ -334,11 +334,16 @@ def highlight(query: ParsedQuery, text: str) -> tuple[Span, ...]:
 def occurrences_of(matchers: Sequence[Matcher], text: str) -> list[int]:
     """How often each matcher occurs in a text, as the index counts it."""
     words = _words_of(matchers, text)
-    found = [_matched(matcher, words) for matcher in matchers]
-    return [
-        len({last for _, last in places}) if matcher.steps else len(places)
-        for matcher, places in zip(matchers, found, strict=True)
-    ]
+    terms = {occurrence.term for occurrence in words}
+    found = []
+    for matcher in matchers:
+        # Most of what is asked for is not in most texts.
+        if matcher.steps and not any(terms.issuperset(path) for path in matcher.steps[0]):
+            found.append(0)
+            continue
+        places = _matched(matcher, words)
+        found.append(len({last for _, last in places}) if matcher.steps else len(places))
+    return found
 
 
 def _words_of(matchers: Sequence[Matcher], text: str) -> list[_Occurrence]:

@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from cachetools import LRUCache
@@ -42,36 +44,73 @@ _OVERFETCH = 2
 _COUNTED = 2_000
 """Records whose texts are read to count those with a phrase or a prefix, the likeliest first."""
 
-_KEPT_HELD = 512
+_KEPT_HELD, _KEPT_COUNTS, _KEPT_VECTORS = 512, 8_192, 4_096
+_KEPT_CHARACTERS = 8_000_000  # of texts of documents, and of records
+_WITH_TEXTS = 4_096
+"""Most rows that come with their texts: of more, most texts are known or are not asked for."""
+
 _MOST_DOCUMENTS = 4_000
 """Documents whose lines are searched for one pattern."""
 
 _MOST_COSINES = 50_000
 _WIDEST = 32_768  # what Milvus takes for ef
 
+T = TypeVar("T")
+
+
+class _Kept(Generic[T]):
+    """What was fetched lately, by number. Safe from several threads."""
+
+    def __init__(
+        self, fetch: Callable[[list[int]], dict[int, T]], most: int, size: Callable[[T], int] = lambda _: 1
+    ) -> None:
+        self._fetch, self._size, self._kept = fetch, size, LRUCache[int, T](most, getsizeof=size)
+        self._lock = threading.Lock()
+
+    def __call__(self, numbers: Iterable[int]) -> dict[int, T]:
+        with self._lock:
+            held = {n: self._kept.get(n) for n in numbers}
+        new = self._fetch([n for n, value in held.items() if value is None])
+        self.keep(new)
+        return {n: value for n, value in (held | new).items() if value is not None}
+
+    def keep(self, values: Mapping[int, T]) -> None:
+        with self._lock:
+            self._kept.update({n: value for n, value in values.items() if self._size(value) <= self._kept.maxsize})
+
 
 class MilvusTexts:
-    """Texts of records and documents. Safe from several threads."""
+    """Texts of records and documents, and searches that bring them along. Safe from several threads."""
 
     def __init__(self, remote: Remote, columns: Columns) -> None:
-        self._remote, self._columns, self.expressions = remote, columns, Expressions(columns)
-        self._kept: LRUCache[int, str] = LRUCache(8_000_000, getsizeof=len)
+        self.remote, self._columns, self.expressions = remote, columns, Expressions(columns)
+        self._documents = _Kept(remote.texts, _KEPT_CHARACTERS, len)
+        self._records = _Kept(self._fetch_records, _KEPT_CHARACTERS, len)
 
     def __len__(self) -> int:
         return self._columns.documents_total
 
     def text(self, document: int) -> str:
         """A document's whole text."""
-        text = self._kept.get(document)
-        if text is None:
-            text = self._remote.texts([document]).get(document, "")
-            if len(text) < self._kept.maxsize:
-                self._kept[document] = text
-        return text
+        return self._documents([document]).get(document, "")
 
     def records(self, numbers: Sequence[int]) -> dict[int, str]:
         """Texts of records by number."""
-        held = {number: str(row["text"]) for number, row in self._remote.records(numbers, "text").items()}
+        return self._records(numbers)
+
+    def search(
+        self, field: str, vector: Any, scope: Scope, limit: int, fields: Sequence[str] = (), **params: Any
+    ) -> tuple[Ints, list[Mapping[str, Any]]]:
+        """Numbers and fields of the best allowed records by one vector field, at most `MOST`. What is done with them needs their
+        texts, which come with few of them: one request instead of two.
+        """
+        fields = (*fields, "text") if limit <= _WITH_TEXTS else fields
+        found = self.remote.search(field, vector, self.expressions.records(scope), limit, fields, **params)
+        self._records.keep({n: row["text"] for n, row in found if row.get("text")})
+        return np.array([n for n, _ in found], np.int64), [row for _, row in found]
+
+    def _fetch_records(self, numbers: list[int]) -> dict[int, str]:
+        held = {number: str(row["text"]) for number, row in self.remote.records(numbers, "text").items()}
         columns = self._columns.records
         for number in (n for n, text in held.items() if not text):  # too long for a field of Milvus
             start, end = int(columns["start_char"][number]), int(columns["end_char"][number])
@@ -102,19 +141,19 @@ class MilvusTexts:
                 found, all_of = zip(*(self._holding([need], within) for need in needs), strict=True)
                 allowed, held = np.unique(np.concatenate(found), return_counts=True)
                 allowed, complete = allowed[np.argsort(-held, kind="stable")], all(all_of)
-        texts = self._remote.texts(allowed[:_MOST_DOCUMENTS].tolist())
+        texts = self.remote.texts(allowed[:_MOST_DOCUMENTS].tolist())
         return LoadedText(texts, len(self), complete=complete and len(allowed) <= _MOST_DOCUMENTS)
 
     def _holding(self, needs: Sequence[str], within: str) -> tuple[Ints, bool]:
         """Documents of an expression that hold any of some texts, up; and whether these are all."""
         where = " or ".join(map(_holds, needs))
-        found, complete = self._remote.holding(" and ".join(filter(None, (f"({where})", within))))
+        found, complete = self.remote.holding(" and ".join(filter(None, (f"({where})", within))))
         return np.array(found, np.int64), complete
 
     def containing(self, part: str) -> Ints:
         """Numbers of the records whose text holds `part`, any case, up; of the first `_MOST_DOCUMENTS` documents that may."""
         run = max(_SPECIAL.split(re.sub(r"[^ -~]", "%", part)), key=len)
-        found, _ = self._remote.holding(_holds(run)) if run else (list(range(len(self))), True)
+        found, _ = self.remote.holding(_holds(run)) if run else (list(range(len(self))), True)
         numbers = [self._columns.records_of(document) for document in found[:_MOST_DOCUMENTS]]
         held = self.records(np.concatenate([np.zeros(0, np.int64), *numbers]).tolist())
         return np.array(sorted(n for n, text in held.items() if part.lower() in text.lower()), np.int64)
@@ -131,10 +170,11 @@ def _holds(text: str) -> str:
 class MilvusWords(LexicalIndex):
     """BM25 over records on Milvus. `records` gives the texts as the principal may read them."""
 
-    def __init__(self, remote: Remote, records: StoredRecords, expressions: Expressions) -> None:
+    def __init__(self, texts: MilvusTexts, records: StoredRecords) -> None:
         super().__init__(records.connection)
-        self._remote, self._records, self._expressions, self._masked = remote, records, expressions, False
+        self._texts, self._records, self._masked = texts, records, False
         self._held: LRUCache[tuple[Matcher, str], tuple[Ints, bool]] = LRUCache(_KEPT_HELD)
+        self._dfs: LRUCache[tuple[str, str], int] = LRUCache(_KEPT_COUNTS)
 
     def shown_by(self, records: StoredRecords, made: Callable[[PostingsReader], PostingsReader]) -> LexicalIndex:
         _ = self.lengths
@@ -146,19 +186,22 @@ class MilvusWords(LexicalIndex):
         """The best `depth` allowed records of the candidates; `found` is the number of candidates that match."""
         parsed = read(query, self.vocabulary)
         counts, rare = self._counted(matchers_of(parsed), scope)
-        width = min(MOST, _OVERFETCH * depth + 100)
+        width = _width(depth)
         # Records with a rare phrase are known; its words alone would draw in others that lack it.
         spread = [(m, weight) for m, weight in parsed.scored if m not in rare]
         known = np.unique(np.concatenate([np.zeros(0, np.int64), *(rare[m] for m, _ in parsed.scored if m in rare)]))
         known = known if scope.allowed is None else known[scope.allowed[known]]
+        numbers, scores = np.zeros(0, np.int64), np.zeros(0)
         while True:
             likeliest = self._candidates(spread, counts, scope, width)
-            numbers = np.union1d(likeliest, known)
-            scores = self._scored(parsed, counts, numbers, scope, k1, b, operator)
-            kept = scores > 0.0
-            if np.count_nonzero(kept) >= depth or len(likeliest) < width or width == MOST:
+            new = np.setdiff1d(np.union1d(likeliest, known), numbers, assume_unique=True)
+            numbers = np.concatenate([numbers, new])
+            scores = np.concatenate([scores, self._scored(parsed, counts, new, scope, k1, b, operator)])
+            if np.count_nonzero(scores) >= depth or len(likeliest) < width or width == MOST:
                 break
             width = min(MOST, 4 * width)
+        kept = np.argsort(numbers)
+        kept = kept[scores[kept] > 0.0]
         numbers, scores = numbers[kept], scores[kept]
         chosen = best(scores, depth)
         return Scored(numbers[chosen], scores[chosen], len(numbers))
@@ -174,12 +217,12 @@ class MilvusWords(LexicalIndex):
 
     def sql(self, query: str, *, k1: float, b: float, depth: int) -> str:
         """The request that Milvus gets."""
-        scored = read(query, self.vocabulary).scored
+        scored, name = read(query, self.vocabulary).scored, self._texts.remote.name
         weights = self._weights(scored, self.counts([m for m, _ in scored], Scope()), Scope())
         return (
             f"-- words are on Milvus: the inner product of its sparse field `words` with these weights finds candidates,\n"
             f"-- which are scored with k1 = {k1} and b = {b}\n"
-            f"search({self._remote.name!r}, anns_field='words', limit={min(MOST, _OVERFETCH * depth + 100)}, data=[{weights}])"
+            f"search({name!r}, anns_field='words', limit={_width(depth)}, data=[{weights}])"
         )
 
     def _candidates(
@@ -187,9 +230,9 @@ class MilvusWords(LexicalIndex):
     ) -> Ints:
         """Allowed records, ascending, that Milvus finds best by the stored weights."""
         weights = self._weights(scored, counts, scope)
-        where = self._expressions.records(scope)
-        found = self._remote.search("words", weights, where, width) if weights and width > 0 else []
-        return np.sort(np.fromiter((number for number, _, _ in found), np.int64, len(found)))
+        if not weights or width <= 0:
+            return np.zeros(0, np.int64)
+        return np.sort(self._texts.search("words", weights, scope, width)[0])
 
     def _weights(
         self, scored: Sequence[tuple[Matcher, float]], counts: Mapping[Matcher, int], scope: Scope
@@ -267,9 +310,16 @@ class MilvusWords(LexicalIndex):
     def _known(self, matchers: Collection[Matcher], codes: str) -> dict[str, int]:
         """In how many visible records each term of some matchers is, as they were counted; none where texts are masked."""
         terms = {term for m in matchers for step in m.steps for path in step for term in path}
-        sql = f"SELECT term, sum(df)::BIGINT FROM frequencies WHERE term IN (SELECT unnest(?)){codes} GROUP BY term"
-        rows = fetch(self._database, sql, [sorted(terms)]) if terms and not self._masked else []
-        return {term: int(df) for term, df in rows}
+        if self._masked:
+            return {}
+        with self._lock:
+            known = {term: self._dfs[term, codes] for term in terms if (term, codes) in self._dfs}
+        if new := sorted(terms.difference(known)):
+            sql = f"SELECT term, sum(df)::BIGINT FROM frequencies WHERE term IN (SELECT unnest(?)){codes} GROUP BY term"
+            known |= dict.fromkeys(new, 0) | {term: int(df) for term, df in fetch(self._database, sql, [new])}
+            with self._lock:
+                self._dfs.update({(term, codes): known[term] for term in new})
+        return known
 
     def _holders(self, matcher: Matcher, known: Mapping[str, int], scope: Scope, most: int) -> tuple[Ints, bool]:
         """Records, ascending, that may hold a matcher, and whether these are all: where some step's rarest terms are in no more
@@ -308,16 +358,39 @@ class MilvusWords(LexicalIndex):
         return found
 
 
+def _width(depth: int) -> int:
+    """Candidates for so many results."""
+    return min(MOST, _OVERFETCH * depth + 100)
+
+
+class StoredRows:
+    """The vectors of an encoder as rows by record number, float32; the last few thousand are kept. Safe from several threads."""
+
+    def __init__(self, where: Mapping[str, str], key: str, identity: EncoderIdentity) -> None:
+        self._remote, self.field, self.shape = Remote(**where), vector_field(key), (0, identity.dim)
+        self._kept = _Kept(self._fetch, _KEPT_VECTORS)
+
+    def __getitem__(self, rows: Ints) -> Floats32:
+        held = self._kept(np.unique(rows).tolist())
+        return np.array([held[n] for n in rows.tolist()], np.float32).reshape(len(rows), self.shape[1])
+
+    def _fetch(self, numbers: list[int]) -> dict[int, Floats32]:
+        return self.vectors(self._remote.records(numbers, self.field).items())
+
+    def vectors(self, found: Iterable[tuple[int, Mapping[str, Any]]]) -> dict[int, Floats32]:
+        """Vectors of rows as Milvus gave them, by number; kept."""
+        made = {number: np.array(row[self.field], np.float32) for number, row in found}
+        self._kept.keep(made)
+        return made
+
+
 class MilvusVectors:
     """The vectors of one encoder on Milvus."""
 
     without_graph = ""
 
-    def __init__(
-        self, remote: Remote, field: str, identity: EncoderIdentity, total: int, expressions: Expressions
-    ) -> None:
-        self._remote, self._field, self.identity = remote, field, identity
-        self._total, self._expressions = total, expressions
+    def __init__(self, texts: MilvusTexts, rows: StoredRows, identity: EncoderIdentity, total: int) -> None:
+        self._texts, self._rows, self.identity, self._total = texts, rows, identity, total
 
     def __len__(self) -> int:
         return self._total
@@ -332,14 +405,13 @@ class MilvusVectors:
         depth = min(depth, MOST, allowed)
         if depth <= 0:
             return Scored(np.empty(0, np.int64), np.empty(0), allowed)
-        limit = min(allowed, depth + 16)
-        where = self._expressions.records(scope)
+        field, limit = self._rows.field, min(allowed, depth + 16)
         width = max(1200, 12 * limit, allowed if allowed <= MOST or exact == "yes" else 0)
-        found = self._remote.search(
-            self._field, query, where, limit, [self._field], ef=min(width, _WIDEST), nprobe=max(32, width // 64)
+        numbers, rows = self._texts.search(
+            field, query, scope, limit, [field], ef=min(width, _WIDEST), nprobe=max(32, width // 64)
         )
-        numbers = np.fromiter((number for number, _, _ in found), np.int64, len(found))
-        scores = _cosines(np.array([row[self._field] for *_, row in found], np.float32), query)
+        vectors = self._rows.vectors(zip(numbers.tolist(), rows, strict=True))
+        scores = _cosines(np.array(list(vectors.values())), query)
         order = np.lexsort((numbers, -scores))[:depth]
         return Scored(numbers[order], scores[order], allowed, approximate=width < allowed)
 
@@ -355,15 +427,10 @@ class MilvusVectors:
 
     def vectors(self, numbers: Ints) -> Floats32:
         """Copies of stored vectors, float32 (m, dim), in the order asked."""
-        return stored_vectors(self._remote, self._field, np.asarray(numbers, np.int64), self.identity.dim)
+        return self._rows[np.asarray(numbers, np.int64)]
 
     def approximates(self, scope: Scope, depth: int, exact: str) -> bool:
         return (len(self) if scope.allowed is None else int(np.count_nonzero(scope.allowed))) > MOST
-
-
-def stored_vectors(remote: Remote, field: str, numbers: Ints, dim: int) -> Floats32:
-    rows = remote.records(np.unique(numbers).tolist(), field)
-    return np.array([rows[number][field] for number in numbers.tolist()], np.float32).reshape(len(numbers), dim)
 
 
 def _cosines(rows: Floats32, query: Floats32) -> Floats:
@@ -377,26 +444,11 @@ class MilvusParts:
     """The large parts of one generation on Milvus, by what its manifest says of them."""
 
     def __init__(self, where: Mapping[str, str], columns: Columns) -> None:
-        self._remote, self._columns = Remote(where["uri"], where["name"]), columns
-        self.texts = MilvusTexts(self._remote, columns)
+        self._where, self._total = where, columns.records_total
+        self.texts = MilvusTexts(Remote(**where), columns)
 
     def words(self, records: StoredRecords) -> MilvusWords:
-        return MilvusWords(self._remote, records, self.texts.expressions)
+        return MilvusWords(self.texts, records)
 
     def vectors(self, key: str, identity: EncoderIdentity) -> MilvusVectors:
-        total = self._columns.records_total
-        return MilvusVectors(self._remote, vector_field(key), identity, total, self.texts.expressions)
-
-
-class StoredRows:
-    """The vectors of an encoder in another generation, as rows by record number."""
-
-    def __init__(self, where: Mapping[str, str], key: str, identity: EncoderIdentity) -> None:
-        self._remote, self._field, self.shape = (
-            Remote(where["uri"], where["name"]),
-            vector_field(key),
-            (0, identity.dim),
-        )
-
-    def __getitem__(self, rows: Ints) -> Floats32:
-        return stored_vectors(self._remote, self._field, rows, self.shape[1])
+        return MilvusVectors(self.texts, StoredRows(self._where, key, identity), identity, self._total)

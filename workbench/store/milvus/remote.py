@@ -129,13 +129,13 @@ class Remote:
 
     def search(
         self, field: str, vector: Any, expression: str, limit: int, fields: Sequence[str] = (), **params: Any
-    ) -> list[tuple[int, float, Mapping[str, Any]]]:
-        """Number, score and fields of the best records by one vector field; at most `MOST`."""
+    ) -> list[tuple[int, Mapping[str, Any]]]:
+        """Number and fields of the best records by one vector field; at most `MOST`."""
         (found,) = self.call(
             "search", self.name, [vector], anns_field=field, filter=expression, limit=min(limit, MOST),
             output_fields=list(fields), search_params={"metric_type": "IP", "params": params},
         )  # fmt: skip
-        return [(int(hit["number"]), float(hit["distance"]), hit["entity"]) for hit in found]
+        return [(int(hit["number"]), hit["entity"]) for hit in found]
 
     def records(self, numbers: Sequence[int], *fields: str) -> dict[int, Mapping[str, Any]]:
         """Fields of records by number."""
@@ -146,11 +146,9 @@ class Remote:
                 found[int(row["number"])] = row
         return found
 
-    def count(self, expression: str) -> int:
-        """Number of records that an expression takes, all that were written included."""
-        (row,) = self.call(
-            "query", self.name, filter=expression, output_fields=["count(*)"], consistency_level="Strong"
-        )
+    def count(self) -> int:
+        """Number of records, all that were written included."""
+        (row,) = self.call("query", self.name, output_fields=["count(*)"], consistency_level="Strong")
         return int(row["count(*)"])
 
     def holding(self, expression: str) -> tuple[list[int], bool]:

@@ -59,9 +59,11 @@ Writer = Callable[[Iterable["Block"], Remote, float], Iterator["Written"]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Records `first` and on: their contexts and texts, codes of access and collection, and vectors by field."""
+    """Records `first` and on: their contexts and texts, codes of access and collection, and vectors by field; and whether a run
+    before, which was killed, has written them."""
 
     first: int
+    written: bool
     contexts: Sequence[str]
     texts: Sequence[str]
     access: NDArray[np.int64]
@@ -91,9 +93,7 @@ def vector_field(key: str) -> str:
 
 
 def write_block(block: Block, remote: Remote, mean_length: float) -> Written:
-    """Write a block, or find that it is there, and say what its words are."""
-    last = block.first + len(block.texts)
-    there = remote.count(f"number >= {block.first} and number < {last}")
+    """Write a block that is not there yet, and say what its words are."""
     rows: list[dict[str, Any]] = []
     lengths = np.zeros(len(block.texts), np.int32)
     frequencies: Counter[tuple[str, int]] = Counter()
@@ -118,7 +118,7 @@ def write_block(block: Block, remote: Remote, mean_length: float) -> Written:
                 **{field: vectors[at] for field, vectors in block.vectors.items()},
             }
         )
-    if there < len(rows):
+    if not block.written:
         _upsert(remote, remote.name, rows, lambda row: 4096 + len(row["text"]) * 2 + 16 * len(row["words"]))
     return Written(block.first, lengths, frequencies, words)
 
@@ -165,7 +165,7 @@ def build_remote(
     columns = Columns(folder / "records")
     with closing(open_reading(folder / WHOLE)) as connection:
         sample = _sampled(connection, columns.records_total)
-        blocks = _blocks(connection, columns, encoders, vectors_of)
+        blocks = _blocks(connection, columns, remote, encoders, vectors_of)
         meter = Meter(tell, "vectors", columns.records_total)
         lengths = np.zeros(columns.records_total, np.int32)
         with closing(open_writing(folder / DATABASE)) as made:
@@ -226,12 +226,14 @@ def _sampled(connection: Any, total: int) -> float:
 def _blocks(
     connection: Any,
     columns: Columns,
+    remote: Remote,
     encoders: Mapping[str, EncoderIdentity],
     vectors_of: Callable[[str, int, int], NDArray[np.float32]],
 ) -> Iterator[Block]:
     owner = columns.records["document_number"]
-    for first in range(0, columns.records_total, BLOCK):
-        last = min(first + BLOCK, columns.records_total)
+    ranges = [(n, min(n + BLOCK, columns.records_total)) for n in range(0, columns.records_total, BLOCK)]
+    there = remote.records([last - 1 for _, last in ranges])  # rows are written in order: then all of the block are
+    for first, last in ranges:
         rows = fetch_columns(
             connection,
             "SELECT context, text FROM records WHERE number >= ? AND number < ? ORDER BY number",
@@ -239,6 +241,7 @@ def _blocks(
         )
         yield Block(
             first,
+            last - 1 in there,
             list(rows["context"]),
             list(rows["text"]),
             columns.documents["access"][owner[first:last]],
@@ -312,7 +315,7 @@ def _create(remote: Remote, encoders: Mapping[str, EncoderIdentity]) -> None:
 
 def publish_remote(corpus: Path, folder: Path, manifest: Manifest, remote: Remote) -> None:
     """Write the catalogue's files of a complete folder, and let the alias point to the generation."""
-    if (there := remote.count("")) != manifest.counts["records"]:
+    if (there := remote.count()) != manifest.counts["records"]:
         raise CorpusError(
             f"Milvus has {there:,} of the {manifest.counts['records']:,} rows that were written",
             "Run the same command again",
