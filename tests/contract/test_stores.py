@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -337,8 +338,11 @@ def test_fusion_agrees_with_milvus_own_rankers(both):
 
 
 def test_a_server_that_goes_away_is_a_warning_and_comes_back_without_a_restart(tmp_path, monkeypatch):
-    from milvus_lite.adapter.grpc.server import start_server_in_thread
+    from milvus_lite.adapter.grpc.server import MilvusServicer, start_server_in_thread
 
+    awake, search = threading.Event(), MilvusServicer.Search
+    awake.set()
+    monkeypatch.setattr(MilvusServicer, "Search", lambda *given: awake.wait(20) and search(*given))
     server, database, port = start_server_in_thread(str(tmp_path / "data.db"))
     store = f"http://127.0.0.1:{port}"
     files = write_files(tmp_path / "files", {"a.md": "apples", "b.md": "pears"})
@@ -347,6 +351,10 @@ def test_a_server_that_goes_away_is_a_warning_and_comes_back_without_a_restart(t
     with wb.open_corpus(tmp_path / "corpus") as corpus:
         kept = corpus.search("apples", plan="default cache_seconds=180")
         assert kept.hits[0].text == "apples"
+        awake.clear()
+        with pytest.raises(SourceUnavailable, match=r"does not answer: nothing came within 0.5 s"):
+            corpus.search("pears", mode="keyword")
+        awake.set()
         server.stop(grace=0).wait()
         database.close()
         with pytest.raises(SourceUnavailable, match=r"Milvus at http://127.0.0.1:\d+ does not answer"):

@@ -86,6 +86,14 @@ def _timeout() -> float:
     return float(settings.get("store_timeout_seconds"))
 
 
+def _reason(exc: Exception, seconds: float) -> str:
+    """Why a call failed, for people."""
+    code = getattr(exc, "code", None)
+    if callable(code) and code().name == "DEADLINE_EXCEEDED":  # of gRPC, whose text is a dump of several lines
+        return f"nothing came within {seconds:g} s, the setting store_timeout_seconds"
+    return str(getattr(exc, "message", "") or exc).partition("\n")[0][:200] or type(exc).__name__
+
+
 class Remote:
     """The collections of one generation, by the store's address and the generation's name there. Safe from several threads."""
 
@@ -106,7 +114,7 @@ class Remote:
         except (SourceUnavailable, UsageError):
             raise
         except Exception as exc:
-            reason = str(getattr(exc, "message", "") or exc).partition("\n")[0][:200] or type(exc).__name__
+            reason = _reason(exc, seconds)
             if time.monotonic() - started >= 0.9 * seconds:
                 _gone[self.uri] = time.monotonic() + _REST_SECONDS, reason
             raise self._unavailable(reason) from exc
