@@ -303,6 +303,25 @@ def test_a_run_after_a_killed_one_writes_the_blocks_that_are_missing(tmp_path, m
         assert len(corpus.search("apples", mode="keyword").hits) == 6
 
 
+def test_older_generations_are_dropped_and_those_of_other_corpora_stay(tmp_path, monkeypatch):
+    from workbench.store.milvus.remote import Remote
+    from workbench.store.milvus.write import drop_older
+
+    own = [f"docs_00000{n}_abc{n}" for n in (1, 2, 3)]
+    others = ["docs_a_000001_abc", "docs_b_000001_abc", "docs_b_000002_abc", "docs_1_000001_abc", "papers_000001_abc"]
+    dropped = []
+
+    def call(self, method, *given):
+        if method == "list_collections":
+            return [name + end for name in own + others for end in ("", "_lines")]
+        dropped.extend(given)
+
+    monkeypatch.setenv("WORKBENCH_STORE_NAME", "docs")
+    monkeypatch.setattr(Remote, "call", call)
+    drop_older(tmp_path, Remote("x.db", own[2]))
+    assert sorted(dropped) == [own[0], f"{own[0]}_lines"]
+
+
 def test_fusion_agrees_with_milvus_own_rankers(both):
     from pymilvus import AnnSearchRequest, RRFRanker, WeightedRanker
 

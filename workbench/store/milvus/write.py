@@ -15,6 +15,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -348,12 +349,12 @@ def _name_of(corpus: Path, generation: str) -> str:
 
 def drop_older(corpus: Path, remote: Remote) -> None:
     """Drop the collections of generations but the newest `_KEPT` and those that states name."""
-    start = f"{settings.get('store_name')}_"
-    there = sorted(name for name in remote.call("list_collections") if name.startswith(start))
-    names = [name for name in there if not name.endswith("_lines")]
-    keep = {*names[-_KEPT:], remote.name, *(_name_of(corpus, g) for g in generations.states(corpus).values())}
-    for name in there:
-        if name.removesuffix("_lines") not in keep:
+    ours = re.compile(f"({re.escape(remote_name(''))}[0-9]+_[0-9a-f]+)(_lines)?")  # not those of a corpus NAME_MORE
+    there = {name: found[1] for name in remote.call("list_collections") if (found := ours.fullmatch(name))}
+    keep = {*sorted(set(there.values()))[-_KEPT:], remote.name}
+    keep.update(_name_of(corpus, generation) for generation in generations.states(corpus).values())
+    for name, generation in there.items():
+        if generation not in keep:
             remote.call("drop_collection", name)
 
 
