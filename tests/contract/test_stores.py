@@ -196,6 +196,19 @@ def test_candidates_are_looked_for_until_there_are_enough(both, monkeypatch, ope
         assert [(h.chunk_id, h.score) for h in here.hits] == [(h.chunk_id, h.score) for h in there.hits]
 
 
+def test_a_match_that_is_not_counted_to_the_end_says_so(both, monkeypatch):
+    from workbench.store.milvus import read
+
+    monkeypatch.setattr(read, "_width", lambda depth: depth)
+    found = []
+    for corpus in both:
+        result = corpus.search("retries rain", mode="keyword", plan="default depth.keyword=5", bypass_cache=True)
+        found.append(next((step.left, step.reason) for step in result.steps if step.step == "match"))
+    assert found[0][0] > 5
+    assert found[0][1] == "words that match"
+    assert found[1] == (5, "words that match: at least 5, the likeliest were looked at")
+
+
 def test_a_hybrid_search_asks_milvus_once_a_source_and_once_for_what_is_missing(pairs, monkeypatch):
     from workbench.store.milvus.remote import Remote
 

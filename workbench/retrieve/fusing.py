@@ -215,6 +215,7 @@ def _source_steps(retrieved: Retrieved, plan: Plan, column: Column) -> list[Step
     answer = retrieved.answers[source]
     found, ranked = answer.scored.found, int(np.sum(column.rank > 0))
     what = {"keyword": "words that match", "vector": "vectors compared"}.get(kind, "")
+    what += "" if answer.scored.counted else f": at least {found:,}, the likeliest were looked at"
     if kind == "grep":
         # Chunks are known only as far as passages are read, and that says nothing of the plan; lines are counted to the end.
         what = f"{answer.lines:,} lines in {answer.files:,} files match"

@@ -62,12 +62,14 @@ class Scored:
         scores: float64 (m,), higher is better.
         found: How many records matched before the depth was applied (for exact vector search: all allowed ones).
         approximate: True when an approximate index answered.
+        counted: False when `found` is of the candidates that were looked at, and more records may match.
     """
 
     numbers: NDArray[np.int64]
     scores: NDArray[np.float64]
     found: int
     approximate: bool = False
+    counted: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)

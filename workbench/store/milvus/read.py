@@ -204,7 +204,7 @@ class MilvusWords(LexicalIndex):
         kept = kept[scores[kept] > 0.0]
         numbers, scores = numbers[kept], scores[kept]
         chosen = best(scores, depth)
-        return Scored(numbers[chosen], scores[chosen], len(numbers))
+        return Scored(numbers[chosen], scores[chosen], len(numbers), counted=len(likeliest) < width)
 
     def score(self, query: str, scope: Scope, numbers: Ints, *, k1: float, b: float, operator: str) -> Floats:
         parsed = read(query, self.vocabulary)
