@@ -128,9 +128,9 @@ def test_code_examples_stand_in_the_place_of_the_columns(open_app: Open, tmp_pat
     at = open_app(tmp_path / "corpus", q="bell")
     at.toggle(key="wb.w.examples").set_value(True)
     run(at)
-    assert at.query_params["examples"] == ["yes"] or at.query_params["examples"] == "yes"
+    assert at.query_params["examples"] == "yes"
     assert [code.value for code in at.code if "bell" in code.value] == ["sound('bell')"]
-    assert "a.md:8-8" in "".join(bodies(at)) or "a.md:7-9" in "".join(bodies(at))
+    assert "a.md:7-9" in "".join(bodies(at))
 
 
 @pytest.mark.parametrize(("page", "part"), [("", "a-first-hour"), ("reference", guide.anchor("fusion.k"))])
@@ -206,7 +206,7 @@ def empty_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_empty_corpus_is_told(open_app: Open, empty_corpus: Path) -> None:
     assert "It is not in the corpus" in all_text(page(open_app, empty_corpus, "explain"))
     said = all_text(page(open_app, empty_corpus, "document"))
-    assert "There is no document tea.md" in said or "outside the allowed folders" in said
+    assert "outside the allowed folders" in said
     assert "nothing in this corpus that you may see" in all_text(page(open_app, empty_corpus, "corpus"))
     at = open_boxes(open_app(empty_corpus))
     assert "0 documents" in all_text(at)
@@ -252,7 +252,7 @@ def test_pages_and_pictures_without_the_vector_side(open_app: Open, small_corpus
         run(at)
         assert len(at.get("plotly_chart")) == (picture not in ("none", "scores", "distances"))
         if picture in ("scores", "distances"):
-            assert "Two sources are needed" in all_text(at) or all_text(at).count("No vector source ran") == 2
+            assert {"scores": "Two sources are needed", "distances": "No vector source ran"}[picture] in all_text(at)
     for name, words in (("document", "<mark>Boil</mark>"), ("corpus", "1 to 28 shown")):
         said = all_text(page(open_app, small_corpus, name))
         assert words in said
