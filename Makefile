@@ -83,7 +83,7 @@ guide: $(VENV)/.installed-dev
 
 # Takes the guide's pictures of the app on the sample corpus: needs chromium.
 pictures: $(VENV)/.installed-dev
-	PYTHONPATH=tests/browser $(BIN)/python tests/docs/pictures.py $(ARGS)
+	PYTHONPATH=tests/browser:tests $(BIN)/python tests/docs/pictures.py $(ARGS)
 
 notebooks: $(VENV)/.installed-dev
 	$(BIN)/jupyter lab notebooks

@@ -125,21 +125,20 @@ def breaks_off(handler: Handler) -> None:
     handler.close_connection = True
 
 
-def trickles(handler: Handler) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Type", "application/json")
-    handler.send_header("Content-Length", "100000")
-    handler.end_headers()
-    while not handler.server.stop.wait(0.02):
-        handler.wfile.write(b" ")
-        handler.wfile.flush()
+def dripping(start: bytes, drop: bytes) -> Behaviour:
+    """The start of an answer, and then a drop now and again."""
+
+    def behave(handler: Handler) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n" + start)
+        while not handler.server.stop.wait(0.02):
+            handler.wfile.write(drop)
+            handler.wfile.flush()
+
+    return behave
 
 
-def trickles_head(handler: Handler) -> None:
-    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-    while not handler.server.stop.wait(0.02):
-        handler.wfile.write(b"a")
-        handler.wfile.flush()
+trickles = dripping(b"Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n", b" ")
+trickles_head = dripping(b"X-Slow: ", b"a")
 
 
 def floods(handler: Handler) -> None:

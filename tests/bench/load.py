@@ -26,13 +26,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from urllib.parse import quote
 
+from serving import serving
+
 import workbench as wb
+from bench.figures import Figure
 
 WORDS = tuple("lamp bridge river copper signal garden window ladder engine harbour meadow pencil".split())
 PLANS = ("default", "tmm", "rrf", "passages", "contract", "default limit=20")
-_SERVE = (
-    "import sys; from workbench.ui.launch import run_app; run_app(sys.argv[1], int(sys.argv[2]), open_browser=False)"
-)
 _SAMPLE_SECONDS = 5
 _SHARED_BY = 3  # processes of the library's sessions
 
@@ -47,9 +47,9 @@ class Met:
     def line(self, name: str) -> str:
         """Count, median and 95th percentile in milliseconds, and the first errors."""
         text = f"{name}: {len(self.took):,} answers, {len(self.errors)} errors"
-        if len(self.took) > 1:
-            text += f", p50 {statistics.median(self.took) * 1000:.0f} ms"
-            text += f", p95 {statistics.quantiles(self.took, n=20)[18] * 1000:.0f} ms"
+        if self.took:
+            figure = Figure.of(self.took)
+            text += f", p50 {figure.p50 * 1000:.0f} ms, p95 {figure.p95 * 1000:.0f} ms"
         return "\n  ".join((text, *sorted(set(self.errors))[:5]))
 
 
@@ -165,34 +165,24 @@ def measure(asked: argparse.Namespace, where: Path) -> None:
         write_files(folder)
     index = [sys.executable, "-m", "workbench", "index", str(folder), "--corpus", str(corpus)]
     subprocess.run(index, check=True)
-    port = random.Random().randint(20_000, 40_000)
-    with (where / "app.log").open("w") as log:
-        app = subprocess.Popen([sys.executable, "-c", _SERVE, str(corpus), str(port)], stdout=log, stderr=log)
     pages, library = Met(), Met()
     rows: list[tuple[float, float]] = []
     codes: list[int] = []
-    try:
-        while ":" + str(port) not in (where / "app.log").read_text():
-            time.sleep(0.2)
+    with serving(corpus, where, {}) as app, ProcessPoolExecutor(_SHARED_BY, get_context("spawn")) as pool:
         seconds, each = asked.minutes * 60, max(1, asked.library // _SHARED_BY)
         end = time.monotonic() + seconds
 
         async def everything() -> None:
-            visitors = [browse(f"http://127.0.0.1:{port}", n, end, pages, asked.pause) for n in range(asked.pages)]
+            visitors = [browse(app, n, end, pages, asked.pause) for n in range(asked.pages)]
             others = [index_again(index, folder, end, asked.index_every, codes)] if asked.index_every else []
             await asyncio.gather(sample(app.pid, end, rows), *visitors, *others)
 
-        with ProcessPoolExecutor(_SHARED_BY, get_context("spawn")) as pool:
-            readers = [
-                pool.submit(search, str(corpus), seconds, each, n, asked.pause) for n in range(asked.library // each)
-            ]
-            asyncio.run(everything())
-            for reader in readers:
-                library.took += reader.result().took
-                library.errors += reader.result().errors
-    finally:
-        app.terminate()
-        app.wait(30)
+        starts = range(asked.library // each)
+        readers = [pool.submit(search, str(corpus), seconds, each, n, asked.pause) for n in starts]
+        asyncio.run(everything())
+        for reader in readers:
+            library.took += reader.result().took
+            library.errors += reader.result().errors
     print(library.line("library"), pages.line("app"), sep="\n")
     print(f"indexing: {len(codes)} runs, {sum(map(bool, codes))} failed")
     for minutes, mb in rows[:: max(1, len(rows) // 24)]:

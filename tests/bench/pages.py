@@ -7,15 +7,14 @@ twenty results, and the page itself takes the time between the key and the frame
 from __future__ import annotations
 
 import shutil
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+
+from serving import serving
 
 from bench.corpora import BenchCorpus, Source
 from bench.figures import Figure, Row
@@ -63,7 +62,7 @@ def given(folder: Path) -> BenchCorpus:
 def pages(ground: Ground) -> tuple[Row, ...]:
     """The first page and the slider on the ground's corpus."""
     question = ground.questions[0].typed
-    with browser() as chromium, _server(ground.built.folder) as address:
+    with browser() as chromium, serving(ground.built.folder, ground.built.folder, {}) as address:
         first = [_first_page(chromium, address) for _ in range(FIRST_PAGES)]
         slider = _presses(chromium, address, question, ground)
     cold = "A new visitor each time; the server runs, the first of them finds it cold"
@@ -121,24 +120,3 @@ def browser() -> Iterator[Any]:
             ) from exc
         with browser:
             yield browser
-
-
-@contextmanager
-def _server(corpus: Path) -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-u", "-m", "workbench.cli.main", "app", "--corpus", str(corpus), "--port", str(port)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    with subprocess.Popen([*command, "--no-browser"], **pipes) as process:  # type: ignore[call-overload]
-        try:
-            said = ""
-            while f":{port}" not in said:
-                line = process.stdout.readline()
-                said += line
-                if not line:
-                    raise UsageError(f"The app did not start: {' '.join(said.split())[-300:]}", "Try workbench app")
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-            process.wait(30)

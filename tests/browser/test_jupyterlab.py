@@ -2,16 +2,14 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import free_port
+from serving import free_port, until_it_answers
 from visiting import expect
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
@@ -74,26 +72,14 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}", "--ServerApp.port_retries=0",
         f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={place}", "--LabApp.extension_manager=readonly",
     ]  # fmt: skip
-    log = place / "log"
-    with log.open("w", encoding="utf-8") as written:
-        process = subprocess.Popen(command, cwd=place, env=environment, stdout=written, stderr=subprocess.STDOUT)
+    with (place / "log").open("w", encoding="utf-8") as log:
+        process = subprocess.Popen(command, cwd=place, env=environment, stdout=log, stderr=subprocess.STDOUT)
     try:
-        _until_it_answers(process, port, log)
+        until_it_answers(process, port)
         yield f"http://127.0.0.1:{port}/lab/tree/tune.ipynb?token={TOKEN}"
     finally:
         process.terminate()
         process.wait(30)
-
-
-def _until_it_answers(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    """Wait for the server; fails with what it said where it ends instead, or takes too long."""
-    end = time.monotonic() + 120
-    while time.monotonic() < end and process.poll() is None:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.2)
-    pytest.fail("JupyterLab did not start: " + log.read_text(encoding="utf-8"))
 
 
 def test_a_slider_moves_the_chart_and_the_measure(lab: str, page: Any) -> None:

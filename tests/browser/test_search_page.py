@@ -264,7 +264,7 @@ def test_why_opens_the_explain_page_and_the_link_is_copied(page: Any, server: st
     assert taken.value.path().read_text(encoding="utf-8").startswith("rank,")
 
 
-def test_a_saved_search_is_found_again_and_deleted(page: Any, server: str) -> None:
+def test_a_saved_search_is_found_again(page: Any, server: str) -> None:
     open_columns(page, server, q="making good tea", columns="keyword")
     page.get_by_role("button", name="Saved").click()
     page.get_by_role("textbox", name="Save this search as").fill("tea time")

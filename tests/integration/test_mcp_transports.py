@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,10 +20,12 @@ import httpx2
 from click.testing import CliRunner
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from serving import free_port, until_it_answers
 
 import workbench as wb
 from workbench.cli.main import main
 
+JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 TOOLS = {"hybrid_search", "grep_search", "vector_search", "search_examples", "read_file", "corpus_info", "explain"}
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("hybrid_search", {"semantic_query": "what trips the breaker", "exact_keywords": "kettle"}),
@@ -119,34 +120,17 @@ def test_standard_output_carries_messages_only(sample_path):
     assert (rest, process.returncode) == ("", 0)
 
 
-@pytest.fixture
-def served(sample_path: Path) -> Iterator[int]:
-    """Port of a server process on this machine."""
-    with serving(arguments(sample_path)) as port:
-        yield port
-
-
 @contextmanager
 def serving(command: list[str]) -> Iterator[int]:
     """Port of a process that serves HTTP."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port, own = free_port(), {**os.environ, **environment()}
     process = subprocess.Popen(
-        [sys.executable, *command, "--http", str(port)],
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment()},
+        [sys.executable, *command, "--http", str(port)], stderr=subprocess.PIPE, text=True, env=own
     )
     try:
         assert process.stderr is not None
         assert process.stderr.readline() == f"workbench: serving MCP at http://127.0.0.1:{port}/mcp\n"
-        deadline = time.monotonic() + 60
-        while process.poll() is None and time.monotonic() < deadline:
-            with socket.socket() as trial:
-                if trial.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
+        until_it_answers(process, port)
         yield port
     finally:
         process.terminate()
@@ -154,20 +138,16 @@ def serving(command: list[str]) -> Iterator[int]:
 
 
 @pytest.mark.slow
-def test_over_http(sample_path, served):
+def test_over_http(sample_path):
     """The same over streamable HTTP, for two clients after each other; a request for another host's name is turned away."""
-    for _ in range(2):
-        check(anyio.run(use, f"http://127.0.0.1:{served}/mcp"), sample_path)
-    connection = http.client.HTTPConnection("127.0.0.1", served, timeout=30)
-    headers = {
-        "Host": "evil.example",
-        "Content-Type": "application/json",
-        "Accept": "application/json, text/event-stream",
-    }
-    connection.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}), headers)
-    answer = connection.getresponse()
-    connection.close()
-    assert answer.status == 421
+    with serving(arguments(sample_path)) as port:
+        for _ in range(2):
+            check(anyio.run(use, f"http://127.0.0.1:{port}/mcp"), sample_path)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+        connection.request("POST", "/mcp", asked, {"Host": "evil.example", **JSON})
+        assert connection.getresponse().status == 421
+        connection.close()
 
 
 @pytest.mark.slow
@@ -191,8 +171,7 @@ def test_several_people_over_http(sample_path, tmp_path):
     with serving(command) as port:
         for token in ("", "first-token-012345678", "wrong" * 5):
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-            headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-            headers |= {"Authorization": f"Bearer {token}"} if token else {}
+            headers = JSON | ({"Authorization": f"Bearer {token}"} if token else {})
             connection.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}), headers)
             assert connection.getresponse().status == 401
             connection.close()

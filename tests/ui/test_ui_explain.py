@@ -11,6 +11,7 @@ import pytest
 from app_for_tests import all_text, bodies, chunks, go, page, run
 from streamlit.testing.v1 import AppTest
 
+import workbench as wb
 from workbench.errors import EncoderError
 
 Open = Callable[..., AppTest]
@@ -81,17 +82,11 @@ def test_the_asked_document_is_in_every_picture_and_its_score_is_taken_apart(
     assert "▸ tea.md:1" in str(figure(at, "bump").to_dict())
 
 
-def test_every_way_in_has_its_cost_on_the_judged_queries(open_app: Open, small_corpus: Path, tmp_path: Path) -> None:
-    import shutil
-
-    import workbench as wb
-
-    copy = tmp_path / "corpus"
-    shutil.copytree(small_corpus, copy)
-    with wb.open_corpus(copy) as corpus:
+def test_every_way_in_has_its_cost_on_the_judged_queries(open_app: Open, own_corpus: Path) -> None:
+    with wb.open_corpus(own_corpus) as corpus:
         for query in (QUERY, "boiling water"):
             corpus.judging.grade(corpus.search(query).hits[0], 3, query=query)
-    at = explain(open_app, copy, q=QUERY, plan="rrf limit=2", target="timeouts.md")
+    at = explain(open_app, own_corpus, q=QUERY, plan="rrf limit=2", target="timeouts.md")
     at.session_state["wb.w.explain.ways"] = True
     run(at)
     at.toggle(key="wb.w.explain.costs").set_value(True)
@@ -193,14 +188,8 @@ def test_an_unavailable_vector_side_is_said_and_the_rest_is_explained(
     assert "tea.md" in standing(at)
 
 
-def test_judged_candidates_are_marked_in_the_plane(open_app: Open, small_corpus: Path, tmp_path: Path) -> None:
-    import shutil
-
-    import workbench as wb
-
-    copy = tmp_path / "corpus"
-    shutil.copytree(small_corpus, copy)
-    with wb.open_corpus(copy) as corpus:
+def test_judged_candidates_are_marked_in_the_plane(open_app: Open, own_corpus: Path) -> None:
+    with wb.open_corpus(own_corpus) as corpus:
         hits = corpus.search(QUERY).hits
         corpus.judging.grade(hits[0], 3, query=QUERY)
         corpus.judging.grade(hits[1], 2, query="another query")
@@ -208,19 +197,17 @@ def test_judged_candidates_are_marked_in_the_plane(open_app: Open, small_corpus:
     def symbols(at: AppTest) -> list[str]:
         return [s for t in figure(at, "plane").data if t.mode == "markers" for s in t.marker.symbol]
 
-    at = explain(open_app, copy, q=QUERY)
+    at = explain(open_app, own_corpus, q=QUERY)
     assert symbols(at).count("star") == 1
     assert "square" not in symbols(at)
     assert "Large shapes are judged" in all_text(at)
-    with wb.open_corpus(copy) as corpus:
+    with wb.open_corpus(own_corpus) as corpus:
         corpus.judging.grade(hits[0], 1, query=QUERY)
     assert symbols(again(at)).count("triangle-up") == 1
 
 
 @pytest.mark.slow
 def test_a_file_that_was_not_indexed_is_told_with_its_reason(open_app: Open, tmp_path: Path) -> None:
-    import workbench as wb
-
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.md").write_text("retry the request", encoding="utf-8")
     (tmp_path / "in" / "scan.dat").write_bytes(bytes(range(256)) * 8)

@@ -1,12 +1,12 @@
 """The Judge, Tune and Compare pages: sets made and chosen, passages graded, figures that move, plans compared."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from app_for_tests import all_text, bodies, page, run
+from endpoint_server import Handler, completion, serving
 from streamlit.testing.v1 import AppTest
 
 import workbench as wb
@@ -21,10 +21,10 @@ KEY = "wb.w.judge."
 
 
 @pytest.fixture
-def corpus(small_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def corpus(own_corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The small corpus with judgments of its own."""
     monkeypatch.setenv("WORKBENCH_USER", "ann")
-    return Path(shutil.copytree(small_corpus, tmp_path / "corpus"))
+    return own_corpus
 
 
 def judge(open_app: Open, corpus: Path, **params: str) -> AppTest:
@@ -231,8 +231,6 @@ def test_a_model_grades_the_pool(open_app: Open, corpus: Path, monkeypatch: pyte
         for hit in opened.search("boil water", mode="keyword").hits[:2]:
             opened.judging.grade(hit, 1, query, set="tea", judge="ann")
     assert "Set endpoint_url" in all_text(judge(open_app, corpus))
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "unit")
-    from endpoint_server import Handler, completion, serving
 
     def ones(handler: Handler) -> None:
         grades = {str(p["number"]): 1 for p in handler.passages}

@@ -25,24 +25,18 @@ PAGE = "snapshots"
 K = "wb.w.snapshots."
 
 
-@pytest.fixture
-def corpus(small_corpus: Path, tmp_path: Path) -> Path:
-    """A copy of the small corpus with a shelf of its own."""
-    return Path(shutil.copytree(small_corpus, tmp_path / "corpus"))
-
-
 def open_page(open_app: Callable[..., AppTest], corpus: Path, **params: str) -> AppTest:
     at = open_app(corpus, **params)
     return run(go(at, PAGE))
 
 
 @pytest.mark.slow
-def test_the_search_is_saved_listed_verified_and_removed(open_app: Callable[..., AppTest], corpus: Path) -> None:
-    at = open_page(open_app, corpus, q="retry", columns="keyword,hybrid", plan="rrf fusion.k=7")
+def test_the_search_is_saved_listed_verified_and_removed(open_app: Callable[..., AppTest], own_corpus: Path) -> None:
+    at = open_page(open_app, own_corpus, q="retry", columns="keyword,hybrid", plan="rrf fusion.k=7")
     at.text_input(key=K + "note").set_value("kept <b>for</b> later")
     at.button(key=K + "save").click()
     run(at)
-    (path,) = (corpus / "snapshots").iterdir()
+    (path,) = (own_corpus / "snapshots").iterdir()
     made = wb.Snapshot.load(path)
     assert [s.mode for s in made.searches] == ["keyword", "hybrid"]
     assert made.searches[1].plan == "rrf fusion.k=7"
@@ -58,17 +52,17 @@ def test_the_search_is_saved_listed_verified_and_removed(open_app: Callable[...,
     assert "Verified: every digest holds" in all_text(at)
     at.button(key=K + "remove.sure").click()
     run(at)
-    assert not list((corpus / "snapshots").iterdir())
+    assert not list((own_corpus / "snapshots").iterdir())
     assert f"Removed {made.id}" in all_text(at)
 
 
 @pytest.mark.slow
 def test_a_model_that_a_snapshot_names_is_loaded_when_the_button_says_so(
-    open_app: Callable[..., AppTest], corpus: Path, monkeypatch: pytest.MonkeyPatch
+    open_app: Callable[..., AppTest], own_corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with wb.open_corpus(corpus) as opened:
-        Library(corpus).keep(opened.search("retry", plan="rerank.model=/no/such/model").snapshot())
-    at = open_page(open_app, corpus)
+    with wb.open_corpus(own_corpus) as opened:
+        Library(own_corpus).keep(opened.search("retry", plan="rerank.model=/no/such/model").snapshot())
+    at = open_page(open_app, own_corpus)
     assert "/no/such/model, which only verifying loads" in all_text(at)
     assert at.button(key=K + "verify").label == "Verify"
     at.button(key=K + "verify").click()
@@ -83,13 +77,13 @@ def test_a_model_that_a_snapshot_names_is_loaded_when_the_button_says_so(
 
 
 @pytest.mark.slow
-def test_two_kept_snapshots_are_compared(open_app: Callable[..., AppTest], corpus: Path) -> None:
-    with wb.open_corpus(corpus) as opened:
+def test_two_kept_snapshots_are_compared(open_app: Callable[..., AppTest], own_corpus: Path) -> None:
+    with wb.open_corpus(own_corpus) as opened:
         first = opened.search("retry pause", plan="rrf").snapshot("one")
         second = opened.search("retry pause", plan="rrf fusion.k=5").snapshot("two")
     for made in (first, second):
-        Library(corpus).keep(made)
-    at = open_page(open_app, corpus)
+        Library(own_corpus).keep(made)
+    at = open_page(open_app, own_corpus)
     at.multiselect(key=K + "compare").set_value([first.id, second.id])
     run(at)
     assert "fusion.k: A 60, B 5." in all_text(at)
