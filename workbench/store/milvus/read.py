@@ -85,7 +85,8 @@ class MilvusTexts:
     def __init__(self, remote: Remote, columns: Columns) -> None:
         self.remote, self._columns, self.expressions = remote, columns, Expressions(columns)
         self._documents = _Kept(remote.texts, _KEPT_CHARACTERS, len)
-        self._records = _Kept(self._fetch_records, _KEPT_CHARACTERS, len)
+        self.records = _Kept(self._fetch_records, _KEPT_CHARACTERS, len)
+        """Texts of records by number."""
 
     def __len__(self) -> int:
         return self._columns.documents_total
@@ -94,20 +95,20 @@ class MilvusTexts:
         """A document's whole text."""
         return self._documents([document]).get(document, "")
 
-    def records(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Texts of records by number."""
-        return self._records(numbers)
-
     def search(
         self, field: str, vector: Any, scope: Scope, limit: int, fields: Sequence[str] = (), **params: Any
-    ) -> tuple[Ints, list[Mapping[str, Any]]]:
-        """Numbers and fields of the best allowed records by one vector field, at most `MOST`. What is done with them needs their
-        texts, which come with few of them: one request instead of two.
+    ) -> dict[int, Mapping[str, Any]]:
+        """Fields of the best allowed records by one vector field, by number, best first, at most `MOST`. What is done with them
+        needs their texts, which come with few of them: one request instead of two.
         """
-        fields = (*fields, "text") if limit <= _WITH_TEXTS else fields
-        found = self.remote.search(field, vector, self.expressions.records(scope), limit, fields, **params)
-        self._records.keep({n: row["text"] for n, row in found if row.get("text")})
-        return np.array([n for n, _ in found], np.int64), [row for _, row in found]
+        fields = [*fields, "text"] if limit <= _WITH_TEXTS else list(fields)
+        (found,) = self.remote.call(
+            "search", self.remote.name, [vector], anns_field=field, filter=self.expressions.records(scope),
+            limit=min(limit, MOST), output_fields=fields, search_params={"metric_type": "IP", "params": params},
+        )  # fmt: skip
+        rows = {int(hit["number"]): hit["entity"] for hit in found}
+        self.records.keep({number: str(row["text"]) for number, row in rows.items() if row.get("text")})
+        return rows
 
     def _fetch_records(self, numbers: list[int]) -> dict[int, str]:
         held = {number: str(row["text"]) for number, row in self.remote.records(numbers, "text").items()}
@@ -232,7 +233,8 @@ class MilvusWords(LexicalIndex):
         weights = self._weights(scored, counts, scope)
         if not weights or width <= 0:
             return np.zeros(0, np.int64)
-        return np.sort(self._texts.search("words", weights, scope, width)[0])
+        found = self._texts.search("words", weights, scope, width)
+        return np.sort(np.fromiter(found, np.int64, len(found)))
 
     def _weights(
         self, scored: Sequence[tuple[Matcher, float]], counts: Mapping[Matcher, int], scope: Scope
@@ -375,11 +377,11 @@ class StoredRows:
         return np.array([held[n] for n in rows.tolist()], np.float32).reshape(len(rows), self.shape[1])
 
     def _fetch(self, numbers: list[int]) -> dict[int, Floats32]:
-        return self.vectors(self._remote.records(numbers, self.field).items())
+        return self.vectors(self._remote.records(numbers, self.field))
 
-    def vectors(self, found: Iterable[tuple[int, Mapping[str, Any]]]) -> dict[int, Floats32]:
+    def vectors(self, found: Mapping[int, Mapping[str, Any]]) -> dict[int, Floats32]:
         """Vectors of rows as Milvus gave them, by number; kept."""
-        made = {number: np.array(row[self.field], np.float32) for number, row in found}
+        made = {number: np.array(row[self.field], np.float32) for number, row in found.items()}
         self._kept.keep(made)
         return made
 
@@ -407,11 +409,11 @@ class MilvusVectors:
             return Scored(np.empty(0, np.int64), np.empty(0), allowed)
         field, limit = self._rows.field, min(allowed, depth + 16)
         width = max(1200, 12 * limit, allowed if allowed <= MOST or exact == "yes" else 0)
-        numbers, rows = self._texts.search(
+        found = self._texts.search(
             field, query, scope, limit, [field], ef=min(width, _WIDEST), nprobe=max(32, width // 64)
         )
-        vectors = self._rows.vectors(zip(numbers.tolist(), rows, strict=True))
-        scores = _cosines(np.array(list(vectors.values())), query)
+        numbers = np.fromiter(found, np.int64, len(found))
+        scores = _cosines(np.array(list(self._rows.vectors(found).values())), query)
         order = np.lexsort((numbers, -scores))[:depth]
         return Scored(numbers[order], scores[order], allowed, approximate=width < allowed)
 

@@ -135,16 +135,6 @@ class Remote:
             remedy = "Close the other process that has the file open, or correct the setting store"
         return SourceUnavailable(f"Milvus at {self.uri} does not answer: {reason}", remedy)
 
-    def search(
-        self, field: str, vector: Any, expression: str, limit: int, fields: Sequence[str] = (), **params: Any
-    ) -> list[tuple[int, Mapping[str, Any]]]:
-        """Number and fields of the best records by one vector field; at most `MOST`."""
-        (found,) = self.call(
-            "search", self.name, [vector], anns_field=field, filter=expression, limit=min(limit, MOST),
-            output_fields=list(fields), search_params={"metric_type": "IP", "params": params},
-        )  # fmt: skip
-        return [(int(hit["number"]), hit["entity"]) for hit in found]
-
     def records(self, numbers: Sequence[int], *fields: str) -> dict[int, Mapping[str, Any]]:
         """Fields of records by number."""
         found: dict[int, Mapping[str, Any]] = {}
