@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from corpus_files import write_files
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from trials import trials
 
@@ -247,8 +247,17 @@ def depths(result: wb.SearchResult) -> dict[str, int]:
     return {f"depth.{source}": result.plan.depth(source) for source in result.rankings}
 
 
+EVERY = set(range(0, 24, 2))
+
+
 @pytest.mark.slow
 @trials(20)
+@example("amber bridge", "hybrid", {"depth.keyword": 3, "depth.vector": 4}, None, EVERY)
+@example("cedar", "keyword", {"depth.keyword": 1, "fusion.unit": "document"}, None, EVERY)
+@example('"cedar delta" -amber', "keyword", {}, None, EVERY)
+@example(
+    "amber ember", "hybrid", {"limit": 2, "keyword.keep_strongest": True, "fusion.weights.keyword": 0}, None, EVERY
+)
 @given(queries, modes, plans, filters, st.sets(st.integers(0, 23), min_size=1, max_size=3))
 def test_what_explain_says_is_so(corpus, query, mode, changes, where, targets):
     try:
