@@ -264,7 +264,7 @@ def test_filters(own):
     def check(text: str) -> None:
         with answered():
             node = filters.parse(text)
-            assert str(filters.parse(str(node))) == str(node)
+            assert filters.parse(str(node)) == node
         with answered():
             own.search("retry", mode="keyword", filters=text, plan="default cache_seconds=0")
 
