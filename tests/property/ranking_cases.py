@@ -1,6 +1,7 @@
 """Candidates and plans for the laws of fusion: densely overlapping rankings, many ties, every method and setting."""
 
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 from hypothesis import strategies as st
@@ -46,8 +47,8 @@ def candidate_sets(draw: st.DrawFn, cuts: bool = True, sources: tuple[str, ...] 
         if SOURCES[source] is Kind.LEXICAL:
             levels = [abs(level) * 7 for level in levels]
         order = sorted(range(n), key=lambda row, levels=levels: (-levels[row], row))
-        listed = draw(st.integers(0, n))
-        kept = draw(st.integers(0, n)) if cuts and SOURCES[source] is Kind.SEMANTIC else n
+        listed = n - draw(st.integers(0, n))
+        kept = n - draw(st.integers(0, n)) if cuts and SOURCES[source] is Kind.SEMANTIC else n
         made = column(source, order, [levels[row] for row in order], listed, kept)
         if SOURCES[source] is Kind.SEMANTIC and draw(st.booleans()):
             adapted = draw(st.lists(st.sampled_from(LEVELS), min_size=n, max_size=n))
@@ -62,23 +63,29 @@ def candidate_sets(draw: st.DrawFn, cuts: bool = True, sources: tuple[str, ...] 
 
 @st.composite
 def fusion_plans(
-    draw: st.DrawFn, methods: tuple[str, ...] = ("rrf", "weighted", "max", "combmnz"), feedback=False
+    draw: st.DrawFn,
+    methods: tuple[str, ...] = ("rrf", "weighted", "max", "combmnz"),
+    normalisations: tuple[str, ...] = plan_fields.NORMALISATIONS,
+    feedback: bool = False,
 ) -> FusionPlan:
-    """Any plan of these methods, over every normalisation, missing score and unit."""
-    weights = st.sampled_from([0.0, 0.25, 0.3, 1.0, 1.0, 3.0])
+    """Any plan of these methods, over every normalisation, missing score and unit.
+
+    One drawn number picks all settings. Drawn one by one they come in clumps, and of 60 plans none may have some method.
+    """
+    pick = Random(draw(st.integers(0, 2**32 - 1))).choice
     return FusionPlan(
-        method=draw(st.sampled_from(methods)),
-        k=draw(st.sampled_from([1.0, 2.5, 10.0, 60.0])),
-        rank_base=draw(st.integers(0, 1)),
-        alpha=draw(st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0])),
-        weights={source: draw(weights) for source in sorted(SOURCES)},
-        normalise={source: draw(st.sampled_from(plan_fields.NORMALISATIONS)) for source in sorted(SOURCES)},
-        missing=draw(st.sampled_from(plan_fields.MISSING)),
-        unit=draw(st.sampled_from(["chunk", "document"])),
-        renumber=draw(st.booleans()),
-        prefer=draw(st.sampled_from(["best", "chunk"])),
-        feedback_top=draw(st.integers(1, 3)),
-        feedback_weight=draw(st.sampled_from([0.0, 0.5, 2.0])) if feedback else 0.0,
+        method=pick(methods),
+        k=pick([1.0, 2.5, 10.0, 60.0]),
+        rank_base=pick([0, 1]),
+        alpha=pick([0.0, 0.2, 0.5, 0.8, 1.0]),
+        weights={source: pick([0.0, 0.25, 0.3, 1.0, 1.0, 3.0]) for source in sorted(SOURCES)},
+        normalise={source: pick(normalisations) for source in sorted(SOURCES)},
+        missing=pick(plan_fields.MISSING),
+        unit=pick(["chunk", "document"]),
+        renumber=pick([False, True]),
+        prefer=pick(["best", "chunk"]),
+        feedback_top=pick([1, 2, 3]),
+        feedback_weight=pick([0.0, 0.5, 2.0]) if feedback else 0.0,
     )
 
 

@@ -108,6 +108,7 @@ def test_any_bytes_give_documents_or_a_read_error(tmp_path, data, name):
 
 
 @QUICK
+@example(texts=[" "], noise=["{"])
 @given(
     texts=st.lists(st.text(min_size=1, max_size=40), min_size=1, max_size=8),
     noise=st.lists(st.sampled_from(["{", "[]", "null", '{"id": "n"}']), max_size=3),
