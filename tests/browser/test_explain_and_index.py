@@ -1,13 +1,11 @@
 """Journeys: find out why a document is missing and bring it in; go through a document by keys; index a folder and search it."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from colours import contrast
 from visiting import expect, listening, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -130,18 +128,3 @@ def test_a_folder_is_indexed_from_the_page_and_searched(page: Any, empty_server:
     expect(column.locator("article").first).to_be_visible()
     assert "note-" in column.text_content()
     assert page.foreign == []
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_primary_button_can_be_read(page: Any, server: str, scheme: str) -> None:
-    """Its text has a contrast of at least 4.5 to its ground in both themes (WCAG 2.1, AA)."""
-    page.emulate_media(color_scheme=scheme)
-    page.goto(f"{server}/corpus?part=index")
-    button = page.get_by_role("button", name="Start indexing")
-    expect(button).to_be_visible()
-    settled(page)
-    found = button.evaluate(
-        "e => [getComputedStyle(e.querySelector('p') || e).color, getComputedStyle(e).backgroundColor]"
-    )
-    text, ground = ("#" + "".join(f"{int(n):02X}" for n in re.findall(r"\d+", colour)[:3]) for colour in found)
-    assert contrast(text, ground) >= 4.5, (text, ground)
