@@ -348,6 +348,13 @@ def test_the_command_line_from_nothing_to_figures(known: wb.Corpus, tmp_path: Pa
     )
     assert call("judge", "list").startswith("asked: 2 queries")
     call("judge", "remove", "asked")
+    ids = [query["query_id"] for query in json.loads(call("judge", "show", "known", "--json"))["queries"]]
+    some = [*["--query", ids[0]], *["--query", ids[1]]]
+    assert "2 queries of known: 2 judgments would go too" in call("judge", "remove", "known", *some, code=1)
+    assert "known: 8 judgments would go too" in call("judge", "remove", "known", code=1)
+    assert "known: 8 queries, 8 judgments" in call("judge", "list")
+    assert "removed 2 queries of known" in call("judge", "remove", "known", *some, "--yes")
+    assert "known: 6 queries, 6 judgments" in call("judge", "list")
     call("judge", "remove", "known", "--yes")
     assert call("judge", "list").startswith("known2")
     call("judge", "remove", "known2", "--yes")

@@ -233,19 +233,22 @@ def agree(o: Given) -> None:
     *options.ASKER,
 )
 def remove(o: Given) -> None:
-    """Take the set NAME and its judgments out of the lists, or single queries out of it."""
+    """Take the set NAME and its judgments out of the lists, or single queries out of it. Asks where judgments go."""
     with o.open() as opened:
-        if o.queries:
-            found = list(dict.fromkeys(_id_of(opened, o.name, query) for query in o.queries))
-            opened.judging.log.remove_queries(o.name, found)
-            output.show(o.as_json, {"removed": o.queries}, f"{o.name}: removed {counted(len(found), 'query|queries')}")
-            return
-        count = next((s.judgments for s in opened.judging.overview() if s.name == o.name), 0)
+        judging = opened.judging
+        found = list(dict.fromkeys(_id_of(opened, o.name, query) for query in o.queries))
+        if found:
+            what = f"{counted(len(found), 'query|queries')} of {o.name}"
+            count = sum(one.judgment.query_id in found for one in judging.located(o.name))
+        else:
+            what, count = o.name, next((s.judgments for s in judging.overview() if s.name == o.name), 0)
         if count and not o.yes:
-            click.confirm(f"{o.name} has {count} judgments. Remove it?", abort=True, err=True)
-        opened.judging.sets.remove(o.name)
-    if o.as_json:
-        output.print_json({"removed": o.name})
+            click.confirm(f"{what}: {counted(count, 'judgment')} would go too. Remove?", abort=True, err=True)
+        if found:
+            judging.log.remove_queries(o.name, found)
+        else:
+            judging.sets.remove(o.name)
+    output.show(o.as_json, {"removed": o.queries or o.name}, f"removed {what}")
 
 
 @judge.command()
