@@ -200,6 +200,10 @@ def test_history_is_newest_first_and_forgets_the_oldest(mine, monkeypatch):
     mine.asked({"q": "two", "plan": "tmm"})
     mine.asked({"q": "one"})
     assert [entry.params for entry in mine.kept(HISTORY)] == [{"q": "one"}, {"q": "two", "plan": "tmm"}]
+    mine.asked({"q": "two", "plan": "rrf"})
+    mine.asked({"q": "two", "filters": "type = 'text'"})
+    asked_last = [{"q": "two", "filters": "type = 'text'"}, {"q": "two", "plan": "rrf"}, {"q": "one"}]
+    assert [entry.params for entry in mine.kept(HISTORY)] == asked_last
     monkeypatch.setattr(kept, "MOST_HISTORY", 3)
     mine.save_search("keep", {"q": "0"})
     for n in range(6):

@@ -56,6 +56,8 @@ SEARCHES = Group(
 )
 
 HISTORY, SEARCH, PLAN = "history", "search", "plan"
+_ASKED = ("q", "keywords", "filters", "context")
+"""The parameters of an address that say what was asked; the others say how it is answered."""
 _KEPT_COLUMNS = "number, kind, name, value, at, edition"
 _COLUMN, _DIGITS = "column", "0123456789"
 """How the parameters of an address begin that hold a column's own plan: `column1`."""
@@ -114,10 +116,12 @@ class Searches:
     # --- searches and plans --------------------------------------------------------------------------------------------
 
     def asked(self, params: Mapping[str, str]) -> None:
-        """Put a search into the history, on top; only the newest `MOST_HISTORY` stay."""
-        value = _json(params)
+        """Put a search into the history, on top, in the place of an earlier one that asked the same; only the newest
+        `MOST_HISTORY` stay.
+        """
+        name = _json({name: params[name] for name in _ASKED if name in params})
         with self._database.writing(SEARCHES) as db:
-            _put(db, self.owner, HISTORY, value, value)
+            _put(db, self.owner, HISTORY, name, _json(params))
             db.execute(
                 "DELETE FROM searches_kept WHERE owner = ?1 AND kind = ?2 AND number NOT IN (SELECT number FROM "
                 "searches_kept WHERE owner = ?1 AND kind = ?2 ORDER BY at DESC, number DESC LIMIT ?3)",
