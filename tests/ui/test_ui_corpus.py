@@ -72,7 +72,7 @@ def test_documents_are_a_table_that_letters_filter_bars_and_order_change(open_ap
     with wb.open_corpus(small_corpus) as corpus:
         assert corpus.engine.opened.manifest.digest in table(at, "Generations")
     assert "current, open here" in table(at, "Generations")
-    assert at.dataframe[0].value["state"].tolist() == ["done"]
+    assert at.dataframe[0].value["State"].tolist() == ["done"]
 
 
 @pytest.mark.slow

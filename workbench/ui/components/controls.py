@@ -11,7 +11,7 @@ import functools
 import mimetypes
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
@@ -27,6 +27,9 @@ from workbench.plan.plan import preset as read_preset
 from workbench.plan.presets import PRESETS
 from workbench.ui import state as app_state
 from workbench.ui.components import cards
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 PREFIX = "wb.w."
 PLOT = {"displayModeBar": False, "responsive": True}
@@ -131,6 +134,13 @@ def _following(label: str, low: float, high: float, shown: float, **options: Any
     before it answers a move; a control of the page itself would cut that run short, and the parts with it.
     """
     st.slider(label, low, high, shown, **options)
+
+
+def place() -> DeltaGenerator:
+    """A place for what comes and goes above a fragment. Streamlit knows a fragment by its place on the page: one that has moved
+    does not hear what was pressed in it meanwhile.
+    """
+    return st.container()
 
 
 def section(label: str, name: str, expanded: bool = False) -> ExpanderContainer:

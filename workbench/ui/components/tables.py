@@ -68,6 +68,11 @@ def table(
     return f'<div class="wb-scroll"><table class="wb-table"{label}><tr>{head}</tr>{body}</table></div>'
 
 
+def headed(frame: Any, **heads: str) -> Any:
+    """A polars frame for who reads it: its columns under the given heads, the others under their own names as words."""
+    return frame.rename({name: heads.get(name, name.replace("_", " ").capitalize()) for name in frame.columns})
+
+
 def refused_html(counts: Mapping[tuple[str, str], int], listed: Sequence[Refused]) -> str:
     if not counts:
         return '<p class="wb-note">Every file that was found is indexed.</p>'

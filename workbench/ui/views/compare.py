@@ -24,7 +24,7 @@ from workbench.snapshot import Snapshot
 from workbench.snapshot.snapshot import Library
 from workbench.ui import auth, jobs, resources
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, controls, live, standings
+from workbench.ui.components import cards, controls, live, standings, tables
 from workbench.ui.routes import PATH
 from workbench.ui.views import tune
 
@@ -65,11 +65,12 @@ def draw(corpus: Corpus) -> None:
             else ""
         )
     queries = tuple(dict.fromkeys(line.strip() for line in typed.splitlines() if line.strip()))
-    if name or queries:
-        _form(corpus, name, queries)
-    else:
-        live.no_set("Type queries, choose a set of them, or make one.")
-    made = jobs.watch(_JOB, _KEY)
+    with controls.place():
+        if name or queries:
+            _form(corpus, name, queries)
+        else:
+            live.no_set("Type queries, choose a set of them, or make one.")
+        made = jobs.watch(_JOB, _KEY)
     if isinstance(made, Measured):
         _found(corpus, made)
     _history(corpus, made.name if isinstance(made, Measured) else name)
@@ -229,9 +230,10 @@ def _history(corpus: Corpus, name: str) -> None:
         shown = own.filter(measure=measure)
         controls.chart(history_figure(shown, str(measure)), _KEY + "history", f"{measure} of each plan over time.")
         st.caption("A dotted line: another generation of the corpus answers from there on.")
-        table, key = shown.drop("measure", "judgments").reverse(), _KEY + "history.table"
+        key, heads = _KEY + "history.table", {"at": "At (UTC)", "changed": "Other judgments"}
+        table = tables.headed(shown.drop("measure", "judgments").reverse(), **heads)
         columns = {
-            "at": st.column_config.DatetimeColumn("at (UTC)", format="D MMM YYYY, HH:mm"),
-            "changed": st.column_config.CheckboxColumn("other judgments", help="Than at the point before."),
+            "At (UTC)": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm"),
+            "Other judgments": st.column_config.CheckboxColumn(help="Than at the point before."),
         }
         st.dataframe(table, hide_index=True, key=key, column_config=columns)

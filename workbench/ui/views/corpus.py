@@ -333,9 +333,9 @@ def _runs(corpus: Corpus) -> None:
         st.text("No run was written down yet.")
     else:
         times = {
-            n: st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss") for n in ("queued", "started", "ended")
+            n: st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss") for n in ("Queued", "Started", "Ended")
         }
-        st.dataframe(jobs, key=_KEY + "jobs", hide_index=True, column_config=times)
+        st.dataframe(tables.headed(jobs), key=_KEY + "jobs", hide_index=True, column_config=times)
     st.html('<h3 class="wb-chart">Generations</h3>')
     if resources.scope(corpus).visible_documents is not None:
         st.text(f"This page has {corpus.engine.generation} open; the others are for who sees the whole corpus.")

@@ -79,7 +79,8 @@ def _answer(corpus: Corpus) -> None:
     state = app_state.current()
     result = resources.finder().result(corpus, request_of(state), MODE, state.moved)
     st.html(cards.messages_html(result.messages, result.warnings, result.unavailable))
-    found = _where(corpus, result)
+    with controls.place():
+        found = _where(corpus, result)
     _pictures(corpus, result, found)
     _how(result)
 

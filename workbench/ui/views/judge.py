@@ -197,8 +197,7 @@ def _grade_by_machine(corpus: Corpus, choice: Choice, model: str) -> None:
 
 
 def _judge(corpus: Corpus, choice: Choice) -> None:
-    # Streamlit knows the panel by its place on the page: what comes and goes above it keeps one, or a key is lost.
-    above = st.container()
+    above = controls.place()
     made = st.session_state.get(_ROUND)
     if not (isinstance(made, Round) and made.choice == choice and made.state == corpus.engine.key):
         st.session_state.pop(_ROUND, None)

@@ -371,7 +371,8 @@ def draw(corpus: Corpus) -> None:
         welcome.no_query(corpus)
         return
     boxes.add_to_history(state)
-    boxes.exactness_answer(corpus)
+    with controls.place():
+        boxes.exactness_answer(corpus)
     _answers(corpus, places)
 
 

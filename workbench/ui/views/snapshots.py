@@ -17,7 +17,7 @@ from workbench.snapshot.page import holds, summary
 from workbench.snapshot.snapshot import Library
 from workbench.ui import resources
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, controls, snapshot_view
+from workbench.ui.components import cards, controls, snapshot_view, tables
 from workbench.ui.finder import request_of
 from workbench.ui.routes import PATH, allowed, kept, today
 from workbench.ui.views import search
@@ -208,11 +208,11 @@ def _compare(choices: dict[str, Snapshot]) -> None:
     lines = "".join(f"<li><bdi>{visible(s)}</bdi></li>" for s in found.sentences)
     st.html(f'<ul class="wb-note">{legend}</ul><ul>{lines}</ul>')
     _queries(found)
-    tables = {"Settings": found.settings(), "Documents": found.documents(), "Measures": found.measures()}
-    for title, frame in tables.items():
+    frames = {"Settings": found.settings(), "Documents": found.documents(), "Measures": found.measures()}
+    for title, frame in frames.items():
         if len(frame):
             st.text(title)
-            st.dataframe(frame, hide_index=True, key=f"{_KEY}diff.{title}")
+            st.dataframe(tables.headed(frame, p="p"), hide_index=True, key=f"{_KEY}diff.{title}")
 
 
 def _queries(found: SnapshotDiff) -> None:
@@ -225,6 +225,6 @@ def _queries(found: SnapshotDiff) -> None:
     if len(both) > 1:
         at = st.selectbox("Query", both, format_func=lambda n: plain(found.titles[n], 100), key=_KEY + "query")
     controls.chart(found.figure(at), _KEY + "bump", f"Ranks of {plain(found.titles[at], 100)} in each snapshot.")
-    st.dataframe(found.ranks(at), hide_index=True, key=_KEY + "ranks")
+    st.dataframe(tables.headed(found.ranks(at)), hide_index=True, key=_KEY + "ranks")
     if changed := snapshot_view.texts_html(found, at):
         st.html(changed)

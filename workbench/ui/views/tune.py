@@ -68,9 +68,11 @@ def draw(corpus: Corpus) -> None:
     look_ahead = _form(corpus, name)
     with st.sidebar:
         sidebar.tuned(app_state.current().moved, app_state.current(), corpus)
-    made = jobs.watch(JOB, _KEY)
-    if isinstance(made, Sweep):
-        _found(corpus, made)
+    with controls.place():
+        made = jobs.watch(JOB, _KEY)
+    with controls.place():
+        if isinstance(made, Sweep):
+            _found(corpus, made)
     _thresholds(corpus, name)
     look_ahead()  # last: it asks a query
 
@@ -198,8 +200,9 @@ def _found(corpus: Corpus, made: Sweep) -> None:
     columns = ("mean", "difference", "wins", "losses", "ties", "p_holm", "changes")
     frame = made.frame(50).select(columns)
     frame = frame.with_columns(frame["changes"].map_elements(_named, return_dtype=frame["changes"].dtype))
-    st.dataframe(frame, key=_KEY + "table", hide_index=True)
-    st.caption("Means on the training queries, best first; p_holm is corrected for the number of plans.")
+    shown = tables.headed(frame, wins="Better", losses="Worse", ties="Equal", p_holm="p", changes="Settings")
+    st.dataframe(shown, key=_KEY + "table", hide_index=True)
+    st.caption("Means on the training queries, best first; p is corrected for the number of plans (Holm).")
 
 
 def _take(corpus: Corpus, made: Sweep, better: bool) -> None:
@@ -272,7 +275,8 @@ def _thresholds(corpus: Corpus, name: str) -> None:
     if st.button("Draw the scores", key=_SCORES_KEY + "run", disabled=jobs.busy(SCORES)):
         st.session_state[SCORES] = jobs.Job(_scores(corpus, name, app_state.current().plan, auth.may_index()))
         st.rerun()
-    made = jobs.watch(SCORES, _SCORES_KEY)
+    with controls.place():
+        made = jobs.watch(SCORES, _SCORES_KEY)
     if isinstance(made, Scores):
         _distributions(made)
 
