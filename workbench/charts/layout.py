@@ -77,7 +77,7 @@ def row_figure(
     legend = any("name" in trace for trace in traces)
     names = {"autorange": "reversed", "fixedrange": True, "automargin": True, "type": "category"}
     height = height or (90 if legend else 70) + room * max(rows, 1)
-    axes: dict[str, Any] = {"xaxis": {"fixedrange": True, **along}, "yaxis": names}
+    axes: dict[str, Any] = {"xaxis": {"fixedrange": True, "automargin": True, **along}, "yaxis": names}
     return figure(traces, height, barmode=mode, showlegend=legend, legend=LEGEND_ABOVE, **axes)
 
 

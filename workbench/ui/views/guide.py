@@ -11,6 +11,7 @@ from workbench.ui.state import page_value, set_page_values
 
 _SCROLL = """
 (() => {
+  document.querySelector(".st-key-wb-w-guide-page [aria-checked=true]")?.scrollIntoView({block: "nearest", inline: "center"});
   const named = location.hash.length > 1 ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
   const place = named || document.querySelector(".wb-target");
   if (!place) return;

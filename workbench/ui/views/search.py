@@ -383,7 +383,7 @@ def _answers(corpus: Corpus, places: Mapping[str, Place]) -> None:
     if state.examples:
         _examples(corpus, state)
         return
-    picture = st.container(key="wb-picture")
+    picture = st.container(key=f"wb-picture-{state.picture}")
     found = _columns(corpus, state)
     threshold(found, state, places)
     with picture:
