@@ -1,12 +1,11 @@
 """Journeys on the Tune page: try plans, take the best one to the Search page, and read the figure beside a moved slider."""
 
 import re
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from visiting import PATIENCE, expect, is_error, settled
+from visiting import expect, is_error, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -27,17 +26,10 @@ def judged(tmp_path: Path) -> Path:
 
 def _only_alpha(page: Any, judged: Path, values: str) -> None:
     """Judgments by their path, and alpha as the only field that varies."""
-    from playwright.sync_api import TimeoutError as NotYet
-
     path = page.get_by_role("textbox", name="or a path")
-    for patience in (5_000, 5_000, PATIENCE):
-        # What is typed before the figure of the set that was chosen is there can be lost, and is typed again.
-        settled(page)
-        path.fill(str(judged))
-        path.press("Enter")
-        with suppress(NotYet):
-            page.wait_for_url(lambda url: judged.name in url, timeout=patience)
-            break
+    path.fill(str(judged))
+    path.press("Enter")
+    page.wait_for_url(lambda url: judged.name in url)
     fields = page.locator(".st-key-wb-w-tune-fields")
     for name in ("Fusion · Method", "Fusion · k", "Fusion · Normalise each source"):
         remove = fields.get_by_role("button", name=f"Remove {name}")

@@ -57,6 +57,18 @@ def test_a_closed_section_draws_no_widgets_and_loses_no_setting(page: AppTest) -
     assert page.slider(key="wb.w.keyword.k1").value == 2.0
 
 
+def test_what_a_callback_was_kept_from_is_taken_when_the_page_is_drawn(page: AppTest) -> None:
+    """A request that comes while a callback runs cuts it short: the widget has the new value then, and the state the old one."""
+    page.session_state["wb.w.keywords"] = "kettle"
+    page.session_state["wb.w.fusion.alpha"] = 0.3
+    run(page)
+    assert (page.query_params["keywords"], page.query_params["plan"]) == ("kettle", "default fusion.alpha=0.3")
+    page.button(key="wb.w.undo").click()
+    run(page)
+    assert "plan" not in page.query_params
+    assert page.slider(key="wb.w.fusion.alpha").value == 0.8
+
+
 def test_weights_and_alpha_move_between_the_two_sides_and_every_method_fuses(page: AppTest) -> None:
     moved(page, "slider", "fusion.weights.keyword", 0.0)
     assert chunks(page, "hybrid") == chunks(page, "vector")

@@ -1,5 +1,6 @@
-"""The Snapshots page and the addresses of kept snapshots."""
+"""The Snapshots page, and the addresses beside the app."""
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
 from app_for_tests import all_text, bodies, go, run
 from corpus_files import write_files
 from starlette.requests import Request
@@ -17,7 +19,7 @@ from workbench.errors import SnapshotError
 from workbench.snapshot.page import policy
 from workbench.snapshot.snapshot import Library
 from workbench.store.access.redaction import load_policy
-from workbench.ui import routes
+from workbench.ui import jobs, routes
 from workbench.ui.components.snapshot_view import texts_html
 from workbench.ui.routes import allowed, kept, today
 
@@ -112,6 +114,25 @@ def ask(id: str, host: str = "127.0.0.1:8501", cookie: str = "") -> Any:
     headers = [(b"host", host.encode()), *([(b"cookie", cookie.encode())] if cookie else [])]
     scope = {"type": "http", "method": "GET", "path": f"/s/{id}", "headers": headers, "path_params": {"id": id}}
     return routes.serve(Request(scope))
+
+
+def test_how_far_work_is_has_an_address_that_only_its_page_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(st, "session_state", {})
+    drawn: list[str] = []
+    monkeypatch.setattr(st, "html", drawn.append)
+    jobs.follow("sweep", lambda: jobs.Report("plan <2> of 4", 0.5, True))
+    (token,) = re.findall(r'data-wb-progress="([^"]+)"', drawn[0])
+    assert "plan &lt;2&gt; of 4" in drawn[0]
+
+    def asked(token: str, host: str = "localhost:8501") -> Any:
+        headers = [(b"host", host.encode())]
+        scope = {"type": "http", "method": "GET", "path": f"/p/{token}", "headers": headers}
+        return routes.progress(Request({**scope, "path_params": {"token": token}}))
+
+    assert json.loads(asked(token).body) == {"words": "plan <2> of 4", "share": 0.5, "running": True}
+    assert asked("sweep").status_code == 404
+    monkeypatch.setattr(routes, "host_allowed", lambda host: False)
+    assert asked(token).status_code == 403
 
 
 @pytest.fixture

@@ -1,25 +1,33 @@
 """Sweeps and comparisons that run beside the page: one a session, with progress, a stop, and the result.
 
-The page draws what a `Job` says twice a second; the work itself is a thread that calls nothing of the page.
+The work is a thread that calls nothing of the page. How far it is, the page's script asks the server beside the app (`routes`),
+and at the end it has the page drawn again. Streamlit's own timers (`run_every`) will not do: each of their requests carries the
+values of all widgets, so that one which is under way while a run changes a value brings the old one back.
 """
 
 from __future__ import annotations
 
+import functools
+import secrets
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import streamlit as st
 
 from workbench.errors import JudgmentError, WorkbenchError
 from workbench.judgments.qrels import Judgments, load_judgments
+from workbench.markup import visible
 from workbench.records import Progress
 from workbench.ui.components import cards
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
 
+_WATCHED = "wb.watched"
 Work = Callable[[Callable[[Progress], None], Callable[[], bool]], Any]
 
 
@@ -64,36 +72,73 @@ class Job:
         self._thread.join(seconds)
 
 
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How far something is: in words, as a share from 0 to 1, and whether it is going on."""
+
+    words: str
+    share: float
+    running: bool
+
+
+class _Watched:
+    """What a session's page shows the progress of, under a name that nobody can guess."""
+
+    def __init__(self) -> None:
+        self.token = secrets.token_urlsafe(16)
+        self.report: Callable[[], Report] = lambda: Report("", 0.0, False)
+        _watched[self.token] = self
+
+
+_watched: WeakValueDictionary[str, _Watched] = WeakValueDictionary()
+
+
+def follow(name: str, report: Callable[[], Report]) -> None:
+    """Draw how far something is, under a name of the session's. The page's script keeps it up to date by `report`, which calls
+    nothing of Streamlit, and has the page drawn again when it is over.
+    """
+    watched = st.session_state.setdefault(_WATCHED, {}).setdefault(name, _Watched())
+    watched.report, now = report, report()
+    st.html(
+        f'<p class="wb-live wb-dim" data-wb-progress="{watched.token}"><progress max="1" value="{now.share:.3f}" '
+        f'aria-label="Progress"></progress> <span>{visible(now.words)}</span></p>'
+    )
+
+
+def report_of(token: str) -> Report | None:
+    watched = _watched.get(token)
+    return None if watched is None else watched.report()
+
+
 def busy(name: str) -> bool:
     job = st.session_state.get(name)
     return isinstance(job, Job) and job.running
 
 
 def watch(name: str, prefix: str) -> Any:
-    """Progress and a stop while the session's job is running, its error, or its result (returned; None: none yet). The page is
-    drawn once more when it ends. `prefix` is that of the keys of its widgets.
+    """Progress and a stop while the session's job is running, its error, or its result (returned; None: none yet). `prefix` is
+    that of the keys of its widgets.
     """
     job = st.session_state.get(name)
     if not isinstance(job, Job):
         return None
     if job.running:
-        _watching(job, prefix)
+        follow(name, functools.partial(_report, job))
+        st.button("Stop", key=prefix + "stop", on_click=job.stop, help="Ends with what is done.")
         return None
     if job.error is not None:
         st.html(cards.alert("", job.error.message, job.error.remedy))
     return job.result
 
 
-@st.fragment(run_every=0.6)
-def _watching(job: Job, prefix: str) -> None:
-    """Drawn while a run is on: a page on which none is asks the server nothing."""
-    if not job.running:
-        st.rerun()
-    report = job.progress
-    share = report.done / report.total if report.total else 0.0
-    left = f", {report.left}" if report.left else ""
-    st.progress(min(1.0, share), f"{report.step}: {report.done:,} of {report.total:,}{left}")
-    st.button("Stop", key=prefix + "stop", on_click=job.stop, help="Ends with what is done.")
+def _report(job: Job) -> Report:
+    now = job.progress
+    counts = f": {now.done:,} of {now.total:,}" if now.total else ""
+    return Report(f"{now.step}{counts}{now.left and ', '}{now.left}", share(now.done, now.total), job.running)
+
+
+def share(done: int, total: int) -> float:
+    return min(done / total, 1.0) if total else 0.0
 
 
 def read_judged(corpus: Corpus, name: str, files: bool) -> Judgments:

@@ -1,6 +1,7 @@
-"""The address `/s/ID` of a kept snapshot: its page, served beside the app under the page's own policy.
+"""Addresses beside the app: `/p/TOKEN`, how far the work is that a page shows; `/s/ID`, the page of a kept snapshot, under its
+own policy.
 
-The page is drawn from the data for who asks: what a file says its `index.html` is, is never sent, and what the viewer may
+A snapshot is drawn from its data for who asks: what a file says its `index.html` is, is never sent, and what the viewer may
 not see is not in it. Streamlit guards its own addresses only, so the host name and the person are checked here.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from workbench.snapshot.page import policy as page_policy
 from workbench.snapshot.snapshot import Library, Listed
 from workbench.store.access.visibility import Policy, policy_digest
 from workbench.store.types import Scope
-from workbench.ui import auth, resources
+from workbench.ui import auth, jobs, resources
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -105,7 +106,7 @@ def _read(path: str, modified: int, size: int) -> Listed:
     return Library.read(Path(path))
 
 
-PATH = "/s/"
+PATH, PROGRESS = "/s/", "/p/"
 _GUARDS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -119,7 +120,22 @@ _COOKIE = "_streamlit_user"
 def routes() -> list[BaseRoute]:
     from starlette.routing import Route
 
-    return [Route(PATH + "{id}", serve, methods=["GET"], name="snapshot")]
+    return [
+        Route(PATH + "{id}", serve, methods=["GET"], name="snapshot"),
+        Route(PROGRESS + "{token}", progress, methods=["GET"], name="progress"),
+    ]
+
+
+def progress(request: Request) -> Response:
+    """How far something is that a page shows, as JSON; only the page knows the token."""
+    from starlette.responses import JSONResponse
+
+    if not host_allowed(request.headers.get("host", "")):
+        return _sentence(403, "This server does not answer to this host name.")
+    report = jobs.report_of(request.path_params["token"])
+    if report is None:
+        return _sentence(404, "Nothing of this name is going on.")
+    return JSONResponse(asdict(report), headers=_GUARDS)
 
 
 def serve(request: Request) -> Response:

@@ -41,6 +41,8 @@ def draw(corpus: Corpus | None) -> DeltaGenerator:
         help = "Undo the last change of a setting, the query, a deletion or a grade. Key: u"
         key, icon = controls.PREFIX + "undo", ":material/undo:"
         st.button("Undo", key=key, icon=icon, on_click=app_state.undo, help=help, type="tertiary")
+        # Out of sight: the page's script presses it when work that the page shows is done.
+        st.button("Draw again", key=controls.PREFIX + "again")
     return place
 
 

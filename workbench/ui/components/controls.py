@@ -53,8 +53,11 @@ def help_of(name: str) -> str:
     return f"{field.help} The preset {named} has {value}; {field.bounds}.\n\n`{spelling}` · [Guide]({row})"
 
 
-def bound(name: str, value: Any, changed: Callable[..., None], *args: Any) -> dict[str, Any]:
+def bound(
+    name: str, value: Any, changed: Callable[..., None], *args: Any, then: Callable[[], None] | None = None
+) -> dict[str, Any]:
     """Key and callback of a widget whose value is the state's, to be spread into its call; `changed` gets the new value first.
+    `then` draws parts of the page where it need not be all.
 
     The widget gets the same value as its default too. Streamlit sends a value that came by the key once only; where that one
     message is lost (a run cut short by the next), the browser would draw the widget's first value and report it as a move.
@@ -62,19 +65,28 @@ def bound(name: str, value: Any, changed: Callable[..., None], *args: Any) -> di
     The widgets of a closed box are not drawn, and Streamlit forgets their values; a browser that has not yet heard of it sends
     them with its next request, which looks as if each had just been changed. So the value that both sides agreed on last is
     kept, and only another one calls back.
+
+    A request that comes while a callback runs cuts it short, and Streamlit does not call it again: what a widget has, and
+    neither the state nor both sides, is taken here.
     """
-    key = key_of(name)
-    if st.session_state.get(key, _MISSING) != value:
+    key, agreed = key_of(name), st.session_state.setdefault(_AGREED, {})
+    shown = st.session_state.get(key, _MISSING)
+    if shown != value and shown is not _MISSING and shown != agreed.get(key, shown):
+        _changed(key, changed, None, *args)
+        st.rerun()
+    if shown != value:
         st.session_state[key] = value
-    st.session_state.setdefault(_AGREED, {})[key] = value
-    return {"key": key, "on_change": _changed, "args": (key, changed, *args)}
+    agreed[key] = value
+    return {"key": key, "on_change": _changed, "args": (key, changed, then, *args)}
 
 
-def _changed(key: str, changed: Callable[..., None], *args: Any) -> None:
+def _changed(key: str, changed: Callable[..., None], then: Callable[[], None] | None, *args: Any) -> None:
     agreed, value = st.session_state[_AGREED], st.session_state[key]
     if agreed.get(key, _MISSING) != value:
-        agreed[key] = value
         changed(value, *args)
+        agreed[key] = value  # when all is done, and not before: see `bound`
+        if then is not None:
+            then()
 
 
 def _set_field(value: Any, name: str) -> None:
@@ -122,9 +134,8 @@ def part(name: str) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
     return made
 
 
-def _move_field(value: Any, name: str) -> None:
-    """A slider moved: draw the parts of the page that follow it; the whole page where one of them is not as it should be."""
-    app_state.set_plan({name: value})
+def _draw_parts() -> None:
+    """Draw the parts of the page that follow a slider; the whole page where one of them is not as it should be."""
     st.rerun(app_state.whole_parts() or "app")
 
 
@@ -203,7 +214,7 @@ def slider(
     if whole_page:
         st.slider(label, low, high, shown, **bound(name, shown, _set_field, name), **options)
     else:
-        _following(label, low, high, shown, **bound(name, shown, _move_field, name), **options)
+        _following(label, low, high, shown, **bound(name, shown, _set_field, name, then=_draw_parts), **options)
 
 
 def choice(plan: Plan, name: str, label: str, options: Sequence[str] | None = None) -> None:

@@ -3,6 +3,7 @@ a dry run, how far a run is, and how the last one ended."""
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ import streamlit as st
 from workbench import settings
 from workbench.errors import UsageError, WorkbenchError, counted
 from workbench.ingest.rules import FileRules, load_rules
-from workbench.markup import plain, visible
+from workbench.markup import plain
 from workbench.records import Principal
 from workbench.store.access.redaction import load_policy
 from workbench.store.access.visibility import SeeAll, may_know
@@ -63,23 +64,16 @@ def going_on(corpus: Path) -> bool:
             app_state.message(_outcome(run))
         return False
     if _own(run, resources.local_principal()):
-        _live(str(corpus))
+        _live(corpus)
     else:
         st.text("Another run is going on. Come back when it is done.")
     return True
 
 
-@st.fragment(run_every=0.7)
-def _live(corpus: str) -> None:
+def _live(corpus: Path) -> None:
     """How far it is; when it is over, the page is drawn again and finds the new generation."""
-    run = runs.status(Path(corpus))
-    if run is None or not run.alive or not _own(run, resources.local_principal()):
-        st.rerun()
-    name = STEPS.get(run.step, "Starting")
-    share = min(run.done / run.total, 1.0) if run.total else 0.0
-    st.html(f'<p class="wb-note" role="status">{visible(progress_text(run, time.time()))}</p>')
-    st.progress(share, text=f"{name}: {run.done:,} of {run.total:,}" if run.total else f"{name}…")
-    stopping = runs.stopping(Path(corpus))
+    jobs.follow("run", functools.partial(_report, corpus))
+    stopping = runs.stopping(corpus)
     st.button(
         "Stopping…" if stopping else "Stop the run",
         key=_KEY + "stop",
@@ -89,6 +83,14 @@ def _live(corpus: str) -> None:
         help="Stops at the next file or batch. The corpus stays as it was; vectors that were made are kept.",
     )
     st.caption("You can leave this page: the run goes on.")
+
+
+def _report(corpus: Path) -> jobs.Report:
+    run = runs.status(corpus)
+    if run is None or not run.alive:
+        return jobs.Report("", 1.0, False)
+    name, counts = STEPS.get(run.step, "Starting"), f": {run.done:,} of {run.total:,}" if run.total else "…"
+    return jobs.Report(f"{progress_text(run, time.time())}. {name}{counts}", jobs.share(run.done, run.total), True)
 
 
 def _about(request: Request) -> str:
@@ -110,10 +112,10 @@ def _duration(seconds: float) -> str:
     return f"{whole} s" if whole < 90 else f"{whole // 60} min" if whole < 5400 else f"{whole / 3600:.1f} h"
 
 
-def _stop(corpus: str) -> None:
-    run = runs.status(Path(corpus))
+def _stop(corpus: Path) -> None:
+    run = runs.status(corpus)
     if auth.may_index() and run is not None and _own(run, resources.local_principal()):
-        runs.stop(Path(corpus))
+        runs.stop(corpus)
 
 
 @callback

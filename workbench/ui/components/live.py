@@ -7,6 +7,7 @@ the figure comes when it is there. The page draws its results first and this aft
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from workbench.evaluate.evaluation import COVERAGE_DEPTH, LOW_COVERAGE
 from workbench.evaluate.live import LiveFigure, LiveMeasure
 from workbench.markup import plain, visible
 from workbench.plan.plan import Plan
+from workbench.records import Progress
 from workbench.ui import auth, jobs, resources
 from workbench.ui import state as app_state
 from workbench.ui.components import controls
@@ -165,7 +167,7 @@ def figure(corpus: Corpus) -> None:
     except WorkbenchError as exc:
         session.failed = (plan, str(exc))
     if session.busy:
-        _watching()
+        jobs.follow("figure", functools.partial(_report, session))
     elif session.failed is not None and session.failed[0] == plan:
         st.html(f'<p class="wb-live">{visible(plain(session.failed[1], 300))}</p>')
     else:
@@ -214,16 +216,11 @@ def _work(corpus: Corpus, session: _Session, plan: Plan, files: bool) -> jobs.Wo
     return work
 
 
-@st.fragment(run_every=0.5)
-def _watching() -> None:
-    """Say how far the retrieval is, again and again while the figure waits for it; at its end the page is drawn once more."""
-    session = st.session_state.get(_SESSION)
-    if not isinstance(session, _Session) or session.job is None or not session.busy:
-        st.rerun()
-    report = session.job.progress
-    count = f"{report.done:,} of {report.total:,} " if report.total else ""
-    bar = f'<progress max="{report.total}" value="{report.done}"></progress> ' if report.total else ""
-    st.html(f'<p class="wb-live wb-dim">{bar}{visible(session.measure)}: retrieving {count}judged queries</p>')
+def _report(session: _Session) -> jobs.Report:
+    now = session.job.progress if session.job is not None else Progress("", 0, 0)
+    count = f"{now.done:,} of {now.total:,} " if now.total else ""
+    words = f"{session.measure}: retrieving {count}judged queries"
+    return jobs.Report(words, jobs.share(now.done, now.total), session.busy)
 
 
 def _shown(corpus: Corpus, session: _Session, live: LiveMeasure, plan: Plan) -> None:

@@ -219,6 +219,26 @@
     }
     pressing = false;
   }
+  // How far work is that the page shows is asked beside the app. At its end the page is drawn again, when no run is on, whose new
+  // values the browser would not have yet.
+  async function follow() {
+    let over = false;
+    for (const line of document.querySelectorAll("[data-wb-progress]")) {
+      const now = await fetch(`/p/${line.dataset.wbProgress}`).then((answer) => answer.json()).catch(() => null);
+      if (!now) continue;
+      line.querySelector("progress").value = now.share;
+      if (now.words) line.querySelector("span").textContent = now.words;
+      over = over || !now.running;
+    }
+    if (over) {
+      await still(true);
+      document.querySelector(".st-key-wb-w-again button")?.click();
+      await still(false);
+    }
+    setTimeout(follow, 400);
+  }
+  follow();
+
   window.addEventListener("keydown", (event) => {
     const at = event.target, key = event.key.toLowerCase(), judging = passage();
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('[role="dialog"]')) return;
