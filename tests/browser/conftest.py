@@ -44,9 +44,14 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of the app, started as `workbench app` starts it, from a folder that has nothing to do with it."""
-    with serving(corpus, tmp_path_factory.mktemp("elsewhere"), {}) as address:
+    """Address of the app, started as `workbench app` starts it, from a folder that has nothing to do with it. It prints nothing
+    while the journeys are made.
+    """
+    log: list[str] = []
+    with serving(corpus, tmp_path_factory.mktemp("elsewhere"), {}, log=log) as address:
+        begun = len(log)
         yield address
+    assert [line for line in log[begun:] if line.strip()] == []
 
 
 @pytest.fixture
