@@ -93,6 +93,15 @@ def test_two_kept_snapshots_are_compared(open_app: Callable[..., AppTest], own_c
     assert len(at.get("plotly_chart")) == 3
 
 
+def test_snapshots_of_one_title_are_options_apart(open_app: Callable[..., AppTest], corpus: Path) -> None:
+    """Streamlit knows an option by its label, and marks another of the same as the chosen one."""
+    with wb.open_corpus(corpus) as opened:
+        for plan in ("default", "rrf"):
+            Library(corpus).keep(opened.search("kettle", plan=plan).snapshot("tea"))
+    at = open_page(open_app, corpus)
+    assert at.radio[0].options == ["tea", "tea (2)"]
+
+
 def test_texts_that_changed_are_shown_word_by_word(tmp_path: Path) -> None:
     made = []
     for text in ("kettle <b>boils</b> water", "kettle cools water"):
@@ -119,7 +128,7 @@ def ask(id: str, host: str = "127.0.0.1:8501", cookie: str = "") -> Any:
 def test_how_far_work_is_has_an_address_that_only_its_page_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(st, "session_state", {})
     drawn: list[str] = []
-    monkeypatch.setattr(st, "html", drawn.append)
+    monkeypatch.setattr(st, "html", lambda text, **_: drawn.append(text))
     jobs.follow("sweep", lambda: jobs.Report("plan <2> of 4", 0.5, True))
     (token,) = re.findall(r'data-wb-progress="([^"]+)"', drawn[0])
     assert "plan &lt;2&gt; of 4" in drawn[0]

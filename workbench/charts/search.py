@@ -161,7 +161,7 @@ def rank_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int | No
     rows = [[*(h.ranks.get(s) for s in sources), h.rank] for h in shown]
     scores = [[*(h.scores.get(s) for s in sources), h.score] for h in shown]
     names, beside = (labels_of(shown, most) for most in (40, 36))
-    where, height = [name_of(h.citation, 80) for h in shown], height or max(260, 80 + 17 * len(shown))
+    where = [name_of(h.citation, 80) for h in shown]
     return _bumps([*sources, RESULT], rows, names, beside, height, [h.label for h in shown], scores, where)
 
 
@@ -177,7 +177,7 @@ def _bumps(
     rows: Sequence[Sequence[int | None]],
     names: Sequence[str],
     beside: Sequence[str],
-    height: int,
+    height: int | None,
     labels: Sequence[Label | None],
     scores: Sequence[Sequence[float | None]] = (),
     where: Sequence[str] = (),
@@ -204,6 +204,7 @@ def _bumps(
     known = [rank for row in rows for rank in row if rank is not None]
     even, deepest = max(len(rows), 5), max(known, default=1)
     floor = depth_of(max(deepest, even), even) + max(1.5, even * 0.08)
+    height = height or min(480, max(260, round(90 + 15 * floor)))  # names of neighbours do not touch
     depths = [[floor if r is None else depth_of(r, even) for r in row] for row in rows]
     lines: dict[str, tuple[list[Any], list[Any]]] = {kind: ([], []) for kind in _LINES}
     for row, heights in zip(rows, depths, strict=True):

@@ -100,8 +100,9 @@ def follow(name: str, report: Callable[[], Report]) -> None:
     watched = st.session_state.setdefault(_WATCHED, {}).setdefault(name, _Watched())
     watched.report, now = report, report()
     st.html(
-        f'<p class="wb-live wb-dim" data-wb-progress="{watched.token}"><progress max="1" value="{now.share:.3f}" '
-        f'aria-label="Progress"></progress> <span>{visible(now.words)}</span></p>'
+        f'<p class="wb-live" data-wb-progress="{watched.token}"><progress max="1" value="{now.share:.3f}" '
+        f'aria-label="Progress"></progress> <span>{visible(now.words)}</span></p>',
+        width="content",
     )
 
 
@@ -123,8 +124,9 @@ def watch(name: str, prefix: str) -> Any:
     if not isinstance(job, Job):
         return None
     if job.running:
-        follow(name, functools.partial(_report, job))
-        st.button("Stop", key=prefix + "stop", on_click=job.stop, help="Ends with what is done.")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            follow(name, functools.partial(_report, job))
+            st.button("Stop", key=prefix + "stop", on_click=job.stop, help="Ends with what is done.")
         return None
     if job.error is not None:
         st.html(cards.alert("", job.error.message, job.error.remedy))
@@ -134,7 +136,9 @@ def watch(name: str, prefix: str) -> Any:
 def _report(job: Job) -> Report:
     now = job.progress
     counts = f": {now.done:,} of {now.total:,}" if now.total else ""
-    return Report(f"{now.step}{counts}{now.left and ', '}{now.left}", share(now.done, now.total), job.running)
+    return Report(
+        f"{now.step.capitalize()}{counts}{now.left and ', '}{now.left}", share(now.done, now.total), job.running
+    )
 
 
 def share(done: int, total: int) -> float:

@@ -7,8 +7,10 @@ the page's answers are there.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 KEYS = '<button type="button" class="wb-copy wb-keys-hint" data-wb-keys="1" title="The keys (?)"><kbd>?</kbd> Keys</button>'
 
 
+_AGAIN = "export default (component) => { window.__workbenchAgain = () => component.setTriggerValue('again', true); };"
+
+
 def draw(corpus: Corpus | None) -> DeltaGenerator:
     """The bar without what follows the sliders; returns the place of that, for `follow`."""
     with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small", key="wb-top"):
@@ -41,9 +46,16 @@ def draw(corpus: Corpus | None) -> DeltaGenerator:
         help = "Undo the last change of a setting, the query, a deletion or a grade. Key: u"
         key, icon = controls.PREFIX + "undo", ":material/undo:"
         st.button("Undo", key=key, icon=icon, on_click=app_state.undo, help=help, type="tertiary")
-        # Out of sight: the page's script presses it when work that the page shows is done.
-        st.button("Draw again", key=controls.PREFIX + "again")
+        _again()(key="wb.again", on_again_change=lambda: None)
     return place
+
+
+@functools.cache
+def _again() -> Callable[..., Any]:
+    """What has the page drawn again when work that it shows is done (`jobs.follow`). Not a button, which closes open boxes."""
+    from streamlit.components import v2
+
+    return v2.component("workbench_again", html="<span hidden></span>", js=_AGAIN, isolate_styles=False)
 
 
 def name_of(path: Path) -> str:
@@ -58,7 +70,7 @@ def corpus_html(corpus: Corpus | None, path: Path) -> str:
         return f'<div class="wb-corpus"><b>{name}</b> <span class="wb-dim">not indexed yet</span></div>'
     info = resources.info(corpus)
     number, _, _ = str(info["generation"]).partition("-")
-    facts = f"{info['documents']:,} documents · generation {number.lstrip('0')}"
+    facts = f'{info["documents"]:,} documents<span class="wb-wide"> · generation {number.lstrip("0")}</span>'
     where = attribute(f"{plain(str(path.absolute()), 300)}, generation {info['generation']}")
     return f'<div class="wb-corpus" title="{where}"><a href="corpus"><b>{name}</b></a> <span class="wb-dim">{facts}</span></div>'
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import mimetypes
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -215,6 +216,17 @@ def slider(
         st.slider(label, low, high, shown, **bound(name, shown, _set_field, name), **options)
     else:
         _following(label, low, high, shown, **bound(name, shown, _set_field, name, then=_draw_parts), **options)
+
+
+def apart(labels: Iterable[str]) -> list[str]:
+    """Labels of options of which none is another's: Streamlit knows an option by its label, and shows the last of that label as
+    the chosen one.
+    """
+    made, seen = [], Counter[str]()
+    for label in labels:
+        seen[label] += 1
+        made.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+    return made
 
 
 def choice(plan: Plan, name: str, label: str, options: Sequence[str] | None = None) -> None:

@@ -253,7 +253,9 @@ def _figure(figure: LiveFigure) -> str:
     sign, kind = "no change", "wb-dim"
     if abs(moved) > 5e-4:
         sign, kind = (f"▲ {moved:+.3f}", "wb-better") if moved > 0 else (f"▼ {moved:+.3f}", "wb-worse")
-    interval = "" if math.isnan(figure.low) else f"95 % CI {figure.low:.3f}–{figure.high:.3f}"
+    interval = (
+        "" if math.isnan(figure.low) else f'<span class="wb-wide">95 % CI </span>{figure.low:.3f}–{figure.high:.3f}'
+    )
     judged = f"judged@{COVERAGE_DEPTH} {figure.judged:.0%}"
     few = f' class="wb-little" title="{FEW}"' if figure.judged < LOW_COVERAGE else ""
     return (

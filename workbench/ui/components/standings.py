@@ -17,7 +17,7 @@ from workbench.charts import forest_figure
 from workbench.charts.layout import FIRST, SECOND
 from workbench.evaluate.evaluation import LOW_COVERAGE
 from workbench.evaluate.leaderboard import Leaderboard
-from workbench.evaluate.statistics import Difference, significant
+from workbench.evaluate.statistics import SIGNIFICANT, Difference, significant
 from workbench.markup import csv_of, plain, visible
 from workbench.plan.plan import Plan
 from workbench.ui import state as app_state
@@ -49,9 +49,11 @@ def verdict(d: Difference, names: tuple[str, str], says: str = "") -> str:
         f"<span>{letter(n)} {visible(plain(name, 80))} <b>{mean:.3f}</b></span>"
         for n, name, mean in zip("AB", names, (d.first_mean, d.second_mean), strict=True)
     )
+    if d.p < SIGNIFICANT and not d.significant:
+        says += " The interval holds 0, so the small p alone does not count."
     p = "p < 0.001" if d.p < 0.001 else f"p = {d.p:.3f}"
     counts = f"{d.wins} better, {d.losses} worse, {d.ties} equal of {d.queries} queries, {p}"
-    more = f"<p>{visible(says)}</p>" if says else ""
+    more = f"<p>{visible(says.strip())}</p>" if says else ""
     return (
         f'<div class="wb-verdict wb-is-{kind}" role="status"><p><b>{word}</b> by {visible(d.measure)}: '
         f"{d.difference:+.3f}{interval}; {counts}.</p><p>{means}</p>{more}</div>"

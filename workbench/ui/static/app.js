@@ -232,7 +232,7 @@
     }
     if (over) {
       await still(true);
-      document.querySelector(".st-key-wb-w-again button")?.click();
+      window.__workbenchAgain?.();
       await still(false);
     }
     setTimeout(follow, 400);

@@ -122,13 +122,14 @@ def _plans(one: Snapshot) -> str:
 
 def _one(corpus: Corpus, choices: dict[str, Snapshot], known: dict[str, Snapshot]) -> None:
     ids, asked = list(choices), app_state.page_value("id")
+    titles = controls.apart(cards.in_markdown(one.title, 120) for one in choices.values())
     # What came last is chosen first: another key forgets what was chosen before.
     with st.container(height=_LIST if len(ids) > 4 else "content", border=len(ids) > 4):
         chosen = st.radio(
             "Snapshot",
             ids,
             index=ids.index(asked) if asked in ids else 0,
-            format_func=lambda i: cards.in_markdown(choices[i].title, 120),
+            format_func=dict(zip(ids, titles, strict=True)).__getitem__,
             captions=[cards.in_markdown(_facts(one), 200) for one in choices.values()],
             key=f"{_KEY}one.{ids[0]}",
             label_visibility="collapsed",
@@ -191,10 +192,11 @@ def _remove(corpus: Corpus, one: Snapshot) -> None:
 
 def _compare(choices: dict[str, Snapshot]) -> None:
     st.subheader("Compare", anchor=False)
+    labels = dict(zip(choices, controls.apart(map(_label, choices.values())), strict=True))
     chosen = st.multiselect(
         "Snapshots, the first is compared with the others",
         list(choices),
-        format_func=lambda i: _label(choices[i]),
+        format_func=labels.__getitem__,
         max_selections=6,
         key=_KEY + "compare",
     )
@@ -223,7 +225,8 @@ def _queries(found: SnapshotDiff) -> None:
         return
     at = both[0]
     if len(both) > 1:
-        at = st.selectbox("Query", both, format_func=lambda n: plain(found.titles[n], 100), key=_KEY + "query")
+        titles = controls.apart(plain(title, 100) for title in found.titles)
+        at = st.selectbox("Query", both, format_func=titles.__getitem__, key=_KEY + "query")
     controls.chart(found.figure(at), _KEY + "bump", f"Ranks of {plain(found.titles[at], 100)} in each snapshot.")
     st.dataframe(tables.headed(found.ranks(at)), hide_index=True, key=_KEY + "ranks")
     if changed := snapshot_view.texts_html(found, at):
