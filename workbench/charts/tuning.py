@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import timedelta
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from workbench.charts.layout import (
@@ -171,10 +172,11 @@ def forest_figure(differences: Sequence[tuple[str, Any]], measure: str, baseline
                 hovertemplate=hover,
             )
         )
-    along = {"title": {"text": f"{name_of(measure)} minus that of {name_of(baseline)}"}, "zeroline": False}
-    made = row_figure([t for t in traces if t["x"]], len(differences), None, along, room=34)
+    # Two lines each: on a phone one would leave the intervals no room.
+    along = {"title": {"text": f"{name_of(measure)}<br>minus {name_of(baseline, 30)}"}, "zeroline": False}
+    made = row_figure([t for t in traces if t["x"]], len(differences), 110 + 34 * len(differences), along)
     places = [str(n) for n in range(len(differences))]  # of two plans the labels may be cut to the same
-    names = {"tickvals": places, "ticktext": [name_of(name) for name, _ in differences]}
+    names = {"tickvals": places, "ticktext": ["<br>".join(wrap(name_of(name, 48), 25)) for name, _ in differences]}
     rows = {"categoryorder": "array", "categoryarray": places, **names}
     return made.update_layout(shapes=[upright(0.0, GREY)], yaxis=rows)
 

@@ -230,7 +230,7 @@
       if (now.words) line.querySelector("span").textContent = now.words;
       over = over || !now.running;
     }
-    if (over) {
+    if (over && !document.querySelector('[data-testid="stDialog"]')) {  // which a run would close
       await still(true);
       window.__workbenchAgain?.();
       await still(false);
