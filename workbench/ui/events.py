@@ -88,14 +88,12 @@ def _component() -> Callable[..., Any]:
     return v2.component("workbench_events", html="<span hidden></span>", js=_SENDER, isolate_styles=False)
 
 
-@st.fragment
+@st.fragment(key=KEY)
 def draw(corpus: Corpus) -> None:
     with st.container(key="wb-events"):
         _component()(key=KEY, data={"done": _done()}, on_events_change=functools.partial(_happened, corpus))
     if app_state.asked_again():
         st.rerun()
-    if st.session_state.pop(_GRADED, False) and "answers" in app_state.whole_parts():
-        st.rerun("answers")  # the figures at the columns' heads
     if _NOTE in st.session_state:
         _note_dialog(corpus, st.session_state[_NOTE])
     elif _LIKE in st.session_state:
@@ -113,6 +111,8 @@ def _happened(corpus: Corpus) -> None:
         if isinstance(number, int | float) and number > _done():
             st.session_state[_DONE] = number
             handle(corpus, event)
+    if st.session_state.pop(_GRADED, False) and "answers" in app_state.whole_parts():
+        st.rerun((KEY, "answers"))  # the figures at the columns' heads
 
 
 def handle(corpus: Corpus, event: Mapping[str, Any]) -> None:
