@@ -254,7 +254,7 @@ def _figure(figure: LiveFigure) -> str:
     if abs(moved) > 5e-4:
         sign, kind = (f"▲ {moved:+.3f}", "wb-better") if moved > 0 else (f"▼ {moved:+.3f}", "wb-worse")
     interval = (
-        "" if math.isnan(figure.low) else f'<span class="wb-wide">95 % CI </span>{figure.low:.3f}–{figure.high:.3f}'
+        "" if math.isnan(figure.low) else f'<span class="wb-wide">95 % </span>CI {figure.low:.3f}–{figure.high:.3f}'
     )
     judged = f"judged@{COVERAGE_DEPTH} {figure.judged:.0%}"
     few = f' class="wb-little" title="{FEW}"' if figure.judged < LOW_COVERAGE else ""
