@@ -46,7 +46,7 @@ def draw(corpus: Corpus | None) -> DeltaGenerator:
         help = "Undo the last change of a setting, the query, a deletion or a grade. Key: u"
         key, icon = controls.PREFIX + "undo", ":material/undo:"
         st.button("Undo", key=key, icon=icon, on_click=app_state.undo, help=help, type="tertiary")
-        _again()(key="wb.again", on_again_change=lambda: None)
+        _draw_again()
     return place
 
 
@@ -56,6 +56,13 @@ def _again() -> Callable[..., Any]:
     from streamlit.components import v2
 
     return v2.component("workbench_again", html="<span hidden></span>", js=_AGAIN, isolate_styles=False)
+
+
+@st.fragment
+def _draw_again() -> None:
+    """In a fragment: a request for the whole page would cut short what a key has just begun."""
+    if _again()(key="wb.again", on_again_change=lambda: None).again:
+        st.rerun()
 
 
 def name_of(path: Path) -> str:
