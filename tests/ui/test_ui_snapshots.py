@@ -93,12 +93,12 @@ def test_two_kept_snapshots_are_compared(open_app: Callable[..., AppTest], own_c
     assert len(at.get("plotly_chart")) == 3
 
 
-def test_snapshots_of_one_title_are_options_apart(open_app: Callable[..., AppTest], corpus: Path) -> None:
+def test_snapshots_of_one_title_are_options_apart(open_app: Callable[..., AppTest], own_corpus: Path) -> None:
     """Streamlit knows an option by its label, and marks another of the same as the chosen one."""
-    with wb.open_corpus(corpus) as opened:
+    with wb.open_corpus(own_corpus) as opened:
         for plan in ("default", "rrf"):
-            Library(corpus).keep(opened.search("kettle", plan=plan).snapshot("tea"))
-    at = open_page(open_app, corpus)
+            Library(own_corpus).keep(opened.search("kettle", plan=plan).snapshot("tea"))
+    at = open_page(open_app, own_corpus)
     assert at.radio[0].options == ["tea", "tea (2)"]
 
 
