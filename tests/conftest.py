@@ -66,12 +66,12 @@ def _store(pytestconfig: pytest.Config) -> Iterator[None]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All of `regression` is slow: it indexes, breaks and repairs. Slow files first, so that workers end together.
 
-    A journey that fails is gone through once more, which the summary counts: on a busy machine a key may be pressed in the
-    moment in which the page that hears it is replaced.
+    A journey that fails is gone through again, twice at most, which the summary counts: on a busy machine a key may be pressed in
+    the moment in which the page that hears it is replaced.
     """
     for item in items:
         if BROWSER in item.path.parents:
-            item.add_marker(pytest.mark.flaky(reruns=1))
+            item.add_marker(pytest.mark.flaky(reruns=2))
         if REGRESSION in item.path.parents:
             item.add_marker(pytest.mark.slow)
     slow = {item.path for item in items if item.get_closest_marker("slow")}

@@ -51,7 +51,8 @@ def server(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
     with serving(corpus, tmp_path_factory.mktemp("elsewhere"), {}, log=log) as address:
         begun = len(log)
         yield address
-    assert "".join(log[begun:]).strip() == ""
+    # What was pressed on a page that was replaced meanwhile is nobody's fault, and Streamlit says so.
+    assert [line for line in log[begun:] if line.strip() and "does not exist anymore" not in line] == []
 
 
 @pytest.fixture

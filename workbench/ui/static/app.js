@@ -36,13 +36,17 @@
   }
 
   function grade(card, value) {
-    // Every card of this passage shows it at once; the page is not drawn again.
+    // Every card of this passage shows it at once; the columns are drawn anew with their figures, and the focus goes back.
+    const held = document.activeElement.closest(".wb-column");
     for (const other of document.querySelectorAll(".wb-card")) {
       if (chunkOf(other) !== chunkOf(card)) continue;
       for (const button of other.querySelectorAll(".wb-grades button"))
         button.setAttribute("aria-pressed", String(button.dataset.v === String(value)));
     }
     send({do: "grade", chunk: chunkOf(card), value});
+    const back = () => { if (document.activeElement === document.body) focused()?.focus({preventScroll: true}); };
+    const drawn = () => waiting.length ? setTimeout(drawn, 50) : still(true).then(back);
+    if (held) drawn();
   }
 
   document.addEventListener("click", (event) => {
