@@ -200,7 +200,7 @@ def test_results_are_graded_by_keyboard_and_the_figures_follow(page: Any, server
     expect(button).to_have_attribute("aria-pressed", "true")
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("There is nothing to undo.")).to_be_visible()
-    settled(page)  # while the page is drawn anew, a column stands there twice for a moment
+    settled(page)  # while the page is drawn again, a column stands there twice for a moment
     button = region(page, "Keyword").locator(f'article[data-chunk="{chunk}"] .wb-grades button[data-v="1"]')
     button.click()
     expect(button).to_have_attribute("aria-pressed", "true")

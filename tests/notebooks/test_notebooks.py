@@ -107,7 +107,7 @@ def test_hybrid_helps_and_hurts_on_real_collections(measure_data, tmp_path):
 
 
 def complaints(script: Path, folder: Path, **parameters: Any) -> list[str]:
-    """Execute a notebook in a folder, some parameters set anew; what its cells wrote on stderr.
+    """Execute a notebook in a folder, some parameters replaced; what its cells wrote on stderr.
 
     Raises nbclient's error where a cell fails.
     """

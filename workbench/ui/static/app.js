@@ -17,7 +17,7 @@
   const chunkOf = (card) => card.dataset.chunk;
   const cards = (column) => [...column.querySelectorAll(".wb-card")];
   const columns = () => [...document.querySelectorAll(".wb-column")].filter((c) => c.querySelector(".wb-card"));
-  let current = null;   // {column, chunk, place}: the card that keys act on; found again after the answers are drawn anew
+  let current = null;   // {column, chunk, place}: the card that keys act on; found again after the answers are drawn again
   let grading = false;
 
   async function copy(button, text) {
@@ -36,7 +36,7 @@
   }
 
   function grade(card, value) {
-    // Every card of this passage shows it at once; the columns are drawn anew with their figures, and the focus goes back.
+    // Every card of this passage shows it at once; the columns are drawn again with their figures, and the focus goes back.
     const held = document.activeElement.closest(".wb-column");
     for (const other of document.querySelectorAll(".wb-card")) {
       if (chunkOf(other) !== chunkOf(card)) continue;
@@ -127,7 +127,7 @@
     return all.find((c) => chunkOf(c) === current.chunk) || all[Math.min(current.place, all.length - 1)] || null;
   }
 
-  // Rules that follow the pointer and the opened lines: rules, and not classes of cards, because cards are drawn anew.
+  // Rules that follow the pointer and the opened lines: rules, and not classes of cards, because cards are drawn again.
   const rules = document.head.appendChild(document.createElement("style"));
   const opened = new Set();
   let pointed = "";
